@@ -1,0 +1,144 @@
+// Package config holds what an operator can set: the one table of limits, and
+// how a setting is found (flag, environment, file, default).
+//
+// It opens no connection and starts nothing. A limit that is not in [Limits] does
+// not exist (DESIGN 5.8); flags, documentation and errors are made from it.
+//
+// Start at [Limits].
+package config
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Unit says what a limit counts.
+type Unit string
+
+// The units.
+const (
+	Bytes   Unit = "bytes"
+	Count   Unit = "count"
+	Seconds Unit = "seconds"
+)
+
+// Name identifies a limit, as in metier.toml and in errors.
+type Name string
+
+// The names.
+const (
+	RequestBody     Name = "request-body"
+	KeepAlive       Name = "keep-alive"
+	Drain           Name = "drain"
+	MaxRounds       Name = "skills-max-rounds"
+	CallsPerRound   Name = "skills-max-calls"
+	PageSize        Name = "skills-page"
+	ManifestSize    Name = "skills-manifest"
+	SkillFiles      Name = "skills-files"
+	SkillBytes      Name = "skills-bytes"
+	SkillCount      Name = "skills-count"
+	ScanDepth       Name = "skills-depth"
+	UpstreamDial    Name = "upstream-dial"
+	UpstreamHeaders Name = "upstream-headers"
+	UpstreamStall   Name = "upstream-stall"
+	UpstreamEvent   Name = "upstream-event"
+	UpstreamReply   Name = "upstream-reply"
+)
+
+// Limit is one row of the table.
+type Limit struct {
+	Name    Name
+	Default int64
+	Unit    Unit
+	// Min and Max bound what an operator may set.
+	Min, Max int64
+	// Flag is the command-line flag, without dashes; empty when the limit is
+	// fixed.
+	Flag string
+	// Code is the detail of the error that a breach gives; empty when nothing
+	// fails.
+	Code string
+	// Help says what is limited, in a few words.
+	Help string
+}
+
+const (
+	kib = 1 << 10
+	mib = 1 << 20
+	day = 24 * 60 * 60
+)
+
+// Limits is the table, in the order in which documentation lists it.
+func Limits() []Limit {
+	return []Limit{
+		{RequestBody, 32 * mib, Bytes, kib, 1024 * mib, "max-body", "request_too_large", "size of a request's body"},
+		{KeepAlive, 15, Seconds, 1, 300, "keep-alive", "", "silence on a stream before a keep-alive comment"},
+		{Drain, 30, Seconds, 0, day, "drain", "server_stopping", "time that open streams get when the server stops"},
+		{MaxRounds, 8, Count, 1, 64, "skills-max-rounds", "", "rounds in a row that the host answers before it asks for the answer"},
+		{CallsPerRound, 8, Count, 1, 8, "", "", "host calls answered in one round"},
+		{PageSize, 48 * kib, Bytes, kib, mib, "", "", "bytes of one page of skills_read"},
+		{ManifestSize, 4 * mib, Bytes, kib, 64 * mib, "", "skill_manifest_too_large", "size of a SKILL.md"},
+		{SkillFiles, 4096, Count, 1, 1 << 20, "", "skill_too_many_files", "files in a skill"},
+		{SkillBytes, 256 * mib, Bytes, kib, 4096 * mib, "", "skill_too_large", "bytes in a skill"},
+		{SkillCount, 512, Count, 1, 1 << 16, "skills-count", "too_many_skills", "skills in all roots"},
+		{ScanDepth, 3, Count, 1, 8, "", "", "levels below a root at which a skill is found"},
+		{UpstreamDial, 10, Seconds, 1, 300, "upstream-dial", "upstream_unreachable", "time to connect to the upstream"},
+		{UpstreamHeaders, 600, Seconds, 1, day, "upstream-headers", "upstream_timeout", "time until the upstream begins to answer, the loading of a model included"},
+		{UpstreamStall, 300, Seconds, 1, day, "upstream-stall", "upstream_stalled", "silence inside an upstream's stream"},
+		{UpstreamEvent, 8 * mib, Bytes, kib, 1024 * mib, "", "upstream_event_too_large", "size of one event of an upstream's stream"},
+		{UpstreamReply, 64 * mib, Bytes, kib, 1024 * mib, "", "upstream_reply_too_large", "size of one whole reply of an upstream"},
+	}
+}
+
+// Values holds the limits in force. The zero Values has every default.
+type Values struct{ set map[Name]int64 }
+
+// Set is v with one limit changed. It fails on an unknown name and on a value
+// out of range.
+func (v Values) Set(name Name, value int64) (Values, error) {
+	l, ok := find(name)
+	if !ok {
+		return v, fmt.Errorf("limit %s: no such limit", name)
+	}
+	if value < l.Min || value > l.Max {
+		return v, fmt.Errorf("limit %s: %d is out of range: give %d to %d %s", name, value, l.Min, l.Max, l.Unit)
+	}
+	set := map[Name]int64{name: value}
+	for n, x := range v.set {
+		if n != name {
+			set[n] = x
+		}
+	}
+	return Values{set: set}, nil
+}
+
+// Get is the value in force. It panics on a name that is not in the table,
+// which is a defect of the caller.
+func (v Values) Get(name Name) int64 {
+	if x, ok := v.set[name]; ok {
+		return x
+	}
+	l, ok := find(name)
+	if !ok {
+		panic("config: no limit " + strconv.Quote(string(name)))
+	}
+	return l.Default
+}
+
+// Int is Get as an int.
+func (v Values) Int(name Name) int { return int(v.Get(name)) }
+
+// Duration is Get of a limit in seconds.
+func (v Values) Duration(name Name) time.Duration {
+	return time.Duration(v.Get(name)) * time.Second
+}
+
+func find(name Name) (Limit, bool) {
+	for _, l := range Limits() {
+		if l.Name == name {
+			return l, true
+		}
+	}
+	return Limit{}, false
+}

@@ -1,0 +1,190 @@
+package journal
+
+import (
+	"github.com/metier-run/metier/internal/llm"
+)
+
+// Kind names a kind of fact in stored form. A kind is never reused or renamed.
+type Kind string
+
+// Data is the content of an event: one of the types of this file.
+type Data interface{ Kind() Kind }
+
+// The kinds.
+const (
+	KindMessagesAdded     Kind = "messages.added"
+	KindTurnStarted       Kind = "turn.started"
+	KindTurnResumed       Kind = "turn.resumed"
+	KindTurnEnded         Kind = "turn.ended"
+	KindGenerateRequested Kind = "generate.requested"
+	KindGenerateEnded     Kind = "generate.ended"
+	KindGenerateFailed    Kind = "generate.failed"
+	KindInvokeRequested   Kind = "invoke.requested"
+	KindInvokeEnded       Kind = "invoke.ended"
+)
+
+// Entry is a message and the node that it becomes.
+type Entry struct {
+	ID      NodeID      `json:"id"`
+	Message llm.Message `json:"message"`
+}
+
+// MessagesAdded hangs a chain of messages below the event's anchor and moves
+// the head to the last of them.
+type MessagesAdded struct {
+	Entries []Entry `json:"entries"`
+}
+
+// Bounds limit a turn (DESIGN section 2, rule 5).
+type Bounds struct {
+	// Rounds is how many rounds in a row may end in calls that the host answers.
+	// An answer from outside (a new input, a caller's result) starts the count again.
+	Rounds int `json:"rounds"`
+	// Calls is how many of them are answered in one round.
+	Calls int `json:"calls"`
+}
+
+// TurnStarted opens a turn. It holds everything that was rendered for it, so
+// that a restart, or a newer binary, sends the same bytes.
+type TurnStarted struct {
+	Model string `json:"model"`
+	// Dialect and Rest are the caller's own members (see [llm.Request]).
+	Dialect llm.Dialect  `json:"dialect,omitzero"`
+	Rest    []llm.Member `json:"rest,omitzero"`
+	Options llm.Options  `json:"options,omitzero"`
+	// Caller lists the tools that the caller brought and will answer itself.
+	Caller []llm.Declaration `json:"caller,omitzero"`
+	// Block is the text put behind the leading system or developer message, or
+	// in a message of its own when there is none.
+	Block  string `json:"block,omitzero"`
+	Bounds Bounds `json:"bounds"`
+	// ResultsAsUser is set for models that drop messages of role tool.
+	ResultsAsUser bool `json:"results_as_user,omitzero"`
+	// Snapshot is the digest of the skills that the turn sees.
+	Snapshot string `json:"snapshot,omitzero"`
+}
+
+// TurnResumed says that a driver took the turn over with effects announced and
+// not ended: whoever carried them out is gone.
+type TurnResumed struct{}
+
+// Reason says how a turn ended.
+type Reason string
+
+// The reasons.
+const (
+	Answered  Reason = "answered"
+	Failed    Reason = "failed"
+	Cancelled Reason = "cancelled"
+)
+
+// TurnEnded closes a turn.
+type TurnEnded struct {
+	Reason Reason `json:"reason"`
+	// Error is the text of a failure.
+	Error string `json:"error,omitzero"`
+}
+
+// Replay says what becomes of a call that was sent and not ended before a
+// crash.
+type Replay string
+
+// The replays. Exactly-once does not exist: a tool is run again, or its call is
+// answered as interrupted.
+const (
+	Again Replay = "again"
+	Never Replay = "never"
+)
+
+// Offer is what the host's toolset offers on a path. Calls are judged by the
+// offer of their own round.
+type Offer struct {
+	// Declared tools are in the request, in this order. Unlocking appends.
+	Declared []llm.Declaration `json:"declared,omitzero"`
+}
+
+// GenerateRequested announces a generation.
+type GenerateRequested struct {
+	ID      string `json:"id"`
+	Round   int    `json:"round"`   // from 1, over the whole turn
+	Attempt int    `json:"attempt"` // from 1
+	// Forced marks the answer that is asked for when the rounds are used up.
+	Forced bool           `json:"forced,omitzero"`
+	Choice llm.ChoiceMode `json:"choice,omitzero"`
+	// Offer is nil when it is that of the generation before.
+	Offer *Offer `json:"offer,omitzero"`
+}
+
+// Handler says who answers a call.
+type Handler string
+
+// The handlers.
+const (
+	Host   Handler = "host"
+	Caller Handler = "caller"
+)
+
+// GenerateEnded records a whole generation.
+type GenerateEnded struct {
+	ID    string    `json:"id"`
+	Node  NodeID    `json:"node"`
+	Reply llm.Reply `json:"reply"`
+	// Handlers has one entry for each call of the reply.
+	Handlers []Handler `json:"handlers,omitzero"`
+}
+
+// GenerateFailed records that a generation gave nothing.
+type GenerateFailed struct {
+	ID    string `json:"id"`
+	Error string `json:"error"`
+}
+
+// InvokeRequested announces that the host runs a call.
+type InvokeRequested struct {
+	Call    llm.Call `json:"call"`
+	Attempt int      `json:"attempt"` // from 1
+	Replay  Replay   `json:"replay"`
+}
+
+// Result is the answer to a call.
+type Result struct {
+	// Text is what the model reads.
+	Text string `json:"text"`
+	OK   bool   `json:"ok"`
+	// Skill and Detail say what was touched, for logs and progress.
+	Skill  string `json:"skill,omitzero"`
+	Detail string `json:"detail,omitzero"`
+}
+
+// InvokeEnded records the answer to a call, the host's or the caller's.
+type InvokeEnded struct {
+	CallID string `json:"call_id"`
+	Result Result `json:"result"`
+}
+
+// Kind is the stored name of the fact.
+func (MessagesAdded) Kind() Kind { return KindMessagesAdded }
+
+// Kind is the stored name of the fact.
+func (TurnStarted) Kind() Kind { return KindTurnStarted }
+
+// Kind is the stored name of the fact.
+func (TurnResumed) Kind() Kind { return KindTurnResumed }
+
+// Kind is the stored name of the fact.
+func (TurnEnded) Kind() Kind { return KindTurnEnded }
+
+// Kind is the stored name of the fact.
+func (GenerateRequested) Kind() Kind { return KindGenerateRequested }
+
+// Kind is the stored name of the fact.
+func (GenerateEnded) Kind() Kind { return KindGenerateEnded }
+
+// Kind is the stored name of the fact.
+func (GenerateFailed) Kind() Kind { return KindGenerateFailed }
+
+// Kind is the stored name of the fact.
+func (InvokeRequested) Kind() Kind { return KindInvokeRequested }
+
+// Kind is the stored name of the fact.
+func (InvokeEnded) Kind() Kind { return KindInvokeEnded }

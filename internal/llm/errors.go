@@ -1,0 +1,47 @@
+package llm
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// StatusError is an upstream's own refusal. A door of the same dialect hands
+// status, body and headers on as they came.
+type StatusError struct {
+	Status int
+	// Header holds the headers that a client acts on: Content-Type,
+	// Retry-After, rate limits and the upstream's request id.
+	Header http.Header
+	Body   []byte
+	// Dialect is that of Body when it is a well-formed error object.
+	Dialect Dialect
+	// Message is the upstream's text, or a summary of a body that has none.
+	Message string
+}
+
+// Error is the status and the upstream's text.
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("upstream answered %d: %s", e.Status, e.Message)
+}
+
+// StreamError is an error that an upstream reported inside a stream that had
+// begun, or a stream that broke off.
+type StreamError struct {
+	Message string
+	// Raw is the error event, if the upstream sent one.
+	Raw jsontext.Value
+	Err error
+}
+
+// Error is the text and the cause.
+func (e *StreamError) Error() string {
+	if e.Err == nil {
+		return "upstream stream: " + e.Message
+	}
+	return "upstream stream: " + e.Message + ": " + e.Err.Error()
+}
+
+// Unwrap is the cause.
+func (e *StreamError) Unwrap() error { return e.Err }

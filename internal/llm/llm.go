@@ -1,0 +1,265 @@
+// Package llm is the neutral view of a conversation with a model: messages,
+// calls, declarations, requests, and the pieces of a streamed reply.
+//
+// Beside the neutral fields a value keeps its [Raw] bytes, so that a provider
+// that speaks the dialect a client used sends those bytes verbatim. Neutral
+// fields are filled where somebody needs them: a door that feeds an upstream of
+// its own dialect leaves [Message.Parts] empty.
+//
+// The package knows no wire format and opens no connection: dialects live in
+// its children.
+//
+// Start at [Provider].
+package llm
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Dialect names a wire format.
+type Dialect string
+
+// OpenAIChat is the OpenAI Chat Completions format.
+const OpenAIChat Dialect = "openai.chat"
+
+// Raw is a value exactly as it stood on the wire.
+type Raw struct {
+	Dialect Dialect        `json:"dialect,omitzero"`
+	Bytes   jsontext.Value `json:"bytes,omitzero"`
+}
+
+// Is reports whether r holds bytes of dialect d.
+func (r Raw) Is(d Dialect) bool { return r.Dialect == d && len(r.Bytes) > 0 }
+
+// Role is who speaks in a message.
+type Role string
+
+// The roles.
+const (
+	System    Role = "system"
+	Developer Role = "developer"
+	User      Role = "user"
+	Assistant Role = "assistant"
+	Tool      Role = "tool"
+)
+
+// Message is one entry of a conversation.
+type Message struct {
+	Role Role `json:"role"`
+	// CallID is the call that a message of role [Tool] answers.
+	CallID string `json:"call_id,omitzero"`
+	Parts  []Part `json:"parts,omitzero"`
+	Calls  []Call `json:"calls,omitzero"`
+	Raw    Raw    `json:"raw,omitzero"`
+	// Tail is text that the host adds behind the message's own. A provider
+	// renders it after a blank line and leaves every other byte of Raw alone
+	// (seed 1, "Prompt injection and the KV prefix cache").
+	Tail string `json:"tail,omitzero"`
+}
+
+// PartKind says what a [Part] holds.
+type PartKind string
+
+// The kinds of parts.
+const (
+	Text      PartKind = "text"
+	Reasoning PartKind = "reasoning"
+	Other     PartKind = "other" // anything that only its own dialect can carry
+)
+
+// Part is a piece of a message's content.
+type Part struct {
+	Kind PartKind `json:"kind"`
+	Text string   `json:"text,omitzero"`
+	Raw  Raw      `json:"raw,omitzero"`
+}
+
+// TextMessage is a message of one text part.
+func TextMessage(role Role, text string) Message {
+	return Message{Role: role, Parts: []Part{{Kind: Text, Text: text}}}
+}
+
+// Text is the text of the message's parts, joined, without reasoning and tail.
+func (m Message) Text() string {
+	if len(m.Parts) == 1 && m.Parts[0].Kind == Text {
+		return m.Parts[0].Text
+	}
+	var b strings.Builder
+	for _, p := range m.Parts {
+		if p.Kind == Text {
+			b.WriteString(p.Text)
+		}
+	}
+	return b.String()
+}
+
+// Call is a model's wish to have a tool run.
+type Call struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// Arguments is what the model wrote, usually a JSON object, not yet judged.
+	Arguments string `json:"arguments"`
+}
+
+// Declaration tells a model of one tool.
+type Declaration struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitzero"`
+	// Parameters is a JSON Schema of type object.
+	Parameters jsontext.Value `json:"parameters,omitzero"`
+	Raw        Raw            `json:"raw,omitzero"`
+}
+
+// ChoiceMode is what a request allows a model to do with its tools.
+type ChoiceMode string
+
+// The modes. The zero value leaves the client's own wish as it is.
+const (
+	ChoiceUnset    ChoiceMode = ""
+	ChoiceAuto     ChoiceMode = "auto"
+	ChoiceNone     ChoiceMode = "none"
+	ChoiceRequired ChoiceMode = "required"
+	ChoiceNamed    ChoiceMode = "named"
+	ChoiceOther    ChoiceMode = "other" // a form that only the dialect understands
+)
+
+// Options are those of a client's settings that the host acts on. Everything
+// else travels in [Request.Rest].
+type Options struct {
+	Choice ChoiceMode `json:"choice,omitzero"`
+	// Structured is set when the reply must be JSON of a given form.
+	Structured bool `json:"structured,omitzero"`
+	// Choices is how many alternatives are asked for; 0 and 1 are the same.
+	Choices int `json:"choices,omitzero"`
+}
+
+// Member is one member of a client's request object.
+type Member struct {
+	Name string `json:"name"`
+	// Value is empty where the provider writes the member itself: messages and
+	// tools keep their places in the client's order that way.
+	Value jsontext.Value `json:"value,omitzero"`
+}
+
+// Request is one generation to ask for.
+type Request struct {
+	Model    string
+	Messages []Message
+	Tools    []Declaration
+	Options  Options
+	// Choice replaces the client's tool choice, if set (DESIGN section 2, rule 5).
+	Choice ChoiceMode
+	// Rest holds the client's members in their order, in dialect Dialect.
+	Dialect Dialect
+	Rest    []Member
+	// Header holds headers of the client that an upstream may see. It is never
+	// stored.
+	Header http.Header
+}
+
+// Finish says why a generation ended.
+type Finish string
+
+// The reasons that the machine tells apart. A provider passes any other through.
+const (
+	FinishStop   Finish = "stop"
+	FinishCalls  Finish = "tool_calls"
+	FinishLength Finish = "length"
+)
+
+// Usage counts tokens. Fields that an upstream does not report stay 0.
+type Usage struct {
+	Input     int64 `json:"input,omitzero"`
+	Output    int64 `json:"output,omitzero"`
+	Total     int64 `json:"total,omitzero"`
+	Cached    int64 `json:"cached,omitzero"`    // of Input, read from a cache
+	Reasoning int64 `json:"reasoning,omitzero"` // of Output
+}
+
+// Add is the sum of two usages.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{
+		Input: u.Input + v.Input, Output: u.Output + v.Output, Total: u.Total + v.Total,
+		Cached: u.Cached + v.Cached, Reasoning: u.Reasoning + v.Reasoning,
+	}
+}
+
+// CallDelta is a fragment of a call. The first fragment of an index carries its
+// ID and Name.
+type CallDelta struct {
+	Index     int
+	ID, Name  string
+	Arguments string
+	// Raw is the element as it stood in the wire event.
+	Raw jsontext.Value
+}
+
+// Piece is one step of a streamed reply. Text and Raw are valid until the next
+// piece is asked for.
+type Piece struct {
+	// Choice is the alternative that the piece belongs to; the machine reads
+	// only 0 and passes the others through.
+	Choice    int
+	Text      string
+	Reasoning string
+	Calls     []CallDelta
+	Finish    Finish
+	Usage     *Usage
+	// Raw is the whole wire event in the upstream's dialect.
+	Raw Raw
+	// Reply is set on the last piece only.
+	Reply *Reply
+}
+
+// Reply is a whole generation.
+type Reply struct {
+	// Message is the assistant's message; its Raw is what goes back to the
+	// upstream in the next round.
+	Message Message `json:"message"`
+	Finish  Finish  `json:"finish"`
+	Usage   Usage   `json:"usage"`
+	// Model is the name that the upstream gave itself.
+	Model string `json:"model,omitzero"`
+}
+
+// Capabilities are what a model can carry (DESIGN section 3).
+type Capabilities struct {
+	// Declares: the model is told of declared tools.
+	Declares bool
+	// Parsed: its calls come back as calls, not as text.
+	Parsed bool
+	// Results: it accepts messages of role tool. Without it results go as user turns.
+	Results bool
+	// Context is the number of tokens of its window; 0 when unknown.
+	Context int
+}
+
+// Tools reports whether a model can finish a call's round trip.
+func (c Capabilities) Tools() bool { return c.Declares && c.Parsed }
+
+// Model is an entry of an upstream's list.
+type Model struct {
+	ID  string
+	Raw Raw
+}
+
+// Provider speaks to one upstream. All implementations run the suite of
+// llmtest.
+type Provider interface {
+	// Dialect is the wire format whose Raw bytes Stream sends verbatim; empty
+	// when there is none.
+	Dialect() Dialect
+	// Capabilities tells what the named model can carry.
+	Capabilities(ctx context.Context, model string) (Capabilities, error)
+	// Models lists what the upstream offers.
+	Models(ctx context.Context) ([]Model, error)
+	// Stream asks for one generation. The last piece has Reply set. An error is
+	// the last element; [*StatusError] is what an upstream itself answered. The
+	// consumer may stop early and everything is released.
+	Stream(ctx context.Context, r *Request) iter.Seq2[Piece, error]
+}
