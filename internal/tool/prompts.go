@@ -1,0 +1,25 @@
+package tool
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/metier-run/metier/internal/journal"
+)
+
+// Unknown answers a call to a tool that nobody declared: that nothing ran, and
+// what there is instead (B1 6.2).
+func Unknown(name string, e Env) journal.Result {
+	names := slices.Clone(e.Caller)
+	for _, d := range e.Offer.Declared {
+		names = append(names, d.Name)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if len(names) == 0 {
+		return journal.Result{Text: fmt.Sprintf("Error: there is no tool %q and nothing ran. No tools are available: answer directly.", name)}
+	}
+	return journal.Result{Text: fmt.Sprintf("Error: there is no tool %q and nothing ran. The tools are: %s. Call one of these, or answer directly.",
+		name, strings.Join(names, ", "))}
+}

@@ -1,0 +1,254 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+
+	"github.com/metier-run/metier/internal/journal"
+	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/tool"
+)
+
+// Host is what a driver needs of the process it runs in.
+type Host interface {
+	// NewID makes an id that no other call of any process returns.
+	NewID() string
+}
+
+// Driver carries out what a state plans and records what happened. One driver
+// runs one turn; its methods are not safe for concurrent use.
+type Driver struct {
+	Log      journal.Log
+	At       journal.Position // where the state that Run gets was read up to
+	Provider llm.Provider
+	// Tools may be nil: then the host offers nothing and answers no call.
+	Tools tool.Set
+	Host  Host
+	// Header goes to the provider with each generation and is never stored.
+	Header http.Header
+	// Logger takes faults of the host that a model is told of in other words.
+	Logger *slog.Logger
+}
+
+// Run drives the turn until it ends or parks, and returns the state it left.
+// The error is the cause of a failed or cancelled turn; it is nil when the turn
+// was answered or is parked. When ctx ends, or emit returns an error, the turn
+// is cancelled: a turn that must outlive its watcher is run with a context of
+// its own and an emit that never fails.
+//
+// emit is called from the goroutine of Run only.
+func (d *Driver) Run(ctx context.Context, s State, emit func(Signal) error) (State, Outcome, error) {
+	r := &run{Driver: d, state: s, at: d.At, emit: emit}
+	err := r.loop(ctx)
+	if err != nil && r.state.ended == nil && !lost(err) {
+		reason := journal.Failed
+		if ctx.Err() != nil || errors.As(err, new(*emitError)) {
+			reason = journal.Cancelled
+		}
+		end := r.state.draft(journal.TurnEnded{Reason: reason, Error: err.Error()})
+		// The turn's own context may be over; its end is recorded all the same.
+		if recErr := r.record(context.WithoutCancel(ctx), end); recErr != nil {
+			err = errors.Join(err, recErr)
+		}
+	}
+	if err != nil && r.state.ended == nil {
+		return r.state, *r.state.outcome(Failed), err
+	}
+	return r.state, *r.state.Next().End, err
+}
+
+// lost reports that the log belongs to somebody else, who will end the turn.
+func lost(err error) bool {
+	return errors.Is(err, journal.ErrFenced) || errors.Is(err, journal.ErrConflict)
+}
+
+// emitError is a watcher's refusal to hear more.
+type emitError struct{ err error }
+
+func (e *emitError) Error() string { return "turn: the client is gone: " + e.err.Error() }
+func (e *emitError) Unwrap() error { return e.err }
+
+// run is one call of Driver.Run.
+type run struct {
+	*Driver
+	state State
+	at    journal.Position
+	emit  func(Signal) error
+}
+
+func (r *run) loop(ctx context.Context) error {
+	if r.state.InFlight() {
+		if err := r.record(ctx, r.state.draft(journal.TurnResumed{})); err != nil {
+			return err
+		}
+	}
+	for {
+		plan := r.state.Next()
+		if len(plan.Record) > 0 {
+			if err := r.record(ctx, r.stamp(plan.Record)...); err != nil {
+				return err
+			}
+		}
+		if plan.End != nil {
+			return nil
+		}
+		if err := r.do(ctx, plan.Do); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *run) signal(s Signal) error {
+	if err := r.emit(s); err != nil {
+		return &emitError{err}
+	}
+	return nil
+}
+
+// record appends drafts and folds what the log stored.
+func (r *run) record(ctx context.Context, drafts ...journal.Draft) error {
+	before := r.at.Seq
+	at, err := r.Log.Append(ctx, r.at, drafts...)
+	if err != nil {
+		return fmt.Errorf("turn: record %s: %w", drafts[0].Data.Kind(), err)
+	}
+	r.at = at
+	for e, err := range r.Log.Read(context.WithoutCancel(ctx), before) {
+		if err != nil {
+			return fmt.Errorf("turn: read back what was recorded: %w", err)
+		}
+		r.state = r.state.Apply(e)
+	}
+	return nil
+}
+
+// stamp fills what a pure plan cannot know: ids, the offer, and replays.
+func (r *run) stamp(drafts []journal.Draft) []journal.Draft {
+	for i, draft := range drafts {
+		switch d := draft.Data.(type) {
+		case journal.MessagesAdded:
+			for j := range d.Entries {
+				if d.Entries[j].ID == "" {
+					d.Entries[j].ID = journal.NodeID(r.Host.NewID())
+				}
+			}
+		case journal.GenerateRequested:
+			if d.ID == "" {
+				d.ID = r.Host.NewID()
+				d.Offer = r.newOffer()
+			}
+			drafts[i].Data = d
+		case journal.InvokeRequested:
+			if d.Replay == "" {
+				d.Replay = journal.Never
+				if r.Tools != nil {
+					d.Replay = r.Tools.Replay(d.Call.Name)
+				}
+			}
+			drafts[i].Data = d
+		}
+	}
+	return drafts
+}
+
+// newOffer is what the toolset offers on the path, or nil when that is what
+// the last generation recorded.
+func (r *run) newOffer() *journal.Offer {
+	if r.Tools == nil {
+		return nil
+	}
+	offer := r.Tools.Offer(r.state.Path())
+	same := slices.EqualFunc(offer.Declared, r.state.offer.Declared, func(a, b llm.Declaration) bool {
+		return a.Name == b.Name && a.Description == b.Description && string(a.Parameters) == string(b.Parameters)
+	})
+	if same {
+		return nil
+	}
+	return &offer
+}
+
+func (r *run) do(ctx context.Context, effects []Effect) error {
+	var calls []Invoke
+	for _, e := range effects {
+		switch e := e.(type) {
+		case Generate:
+			if err := r.generate(ctx, e); err != nil {
+				return err
+			}
+		case Invoke:
+			calls = append(calls, e)
+		}
+	}
+	return r.invoke(ctx, calls)
+}
+
+// generate asks for one reply and lets the client see what it may.
+func (r *run) generate(ctx context.Context, g Generate) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := r.signal(Signal{Kind: RoundStarted, Round: g.Round}); err != nil {
+		return err
+	}
+	reply, err := r.stream(ctx, g)
+	if err != nil {
+		if ctx.Err() == nil && !errors.As(err, new(*emitError)) {
+			// The end is recorded with the same text by Run.
+			failed := r.state.draft(journal.GenerateFailed{ID: r.state.generation.ID, Error: err.Error()})
+			return errors.Join(err, r.record(ctx, failed))
+		}
+		return err
+	}
+	ended := journal.GenerateEnded{
+		ID: r.state.generation.ID, Node: journal.NodeID(r.Host.NewID()),
+		Reply: *reply, Handlers: r.handlers(reply.Message.Calls),
+	}
+	text := reply.Message
+	if err := r.record(ctx, r.state.draft(ended)); err != nil {
+		return err
+	}
+	if r.state.notice != "" {
+		piece := llm.Piece{Text: noticeText(text, r.state.notice)}
+		if err := r.signal(Signal{Kind: Delta, Round: g.Round, Piece: &piece}); err != nil {
+			return err
+		}
+	}
+	return r.signal(Signal{Kind: RoundEnded, Round: g.Round, Reply: reply})
+}
+
+func (r *run) stream(ctx context.Context, g Generate) (*llm.Reply, error) {
+	req := r.state.Request()
+	req.Header = r.Header
+	f := newFilter(r.state.Callers(), r.state.usage, g.Round > 1)
+	for p, err := range r.Provider.Stream(ctx, req) {
+		if err != nil {
+			return nil, err
+		}
+		reply := p.Reply
+		if out, ok := f.pass(&p); ok {
+			if err := r.signal(Signal{Kind: Delta, Round: g.Round, Piece: out}); err != nil {
+				return nil, err
+			}
+		}
+		if reply != nil {
+			return reply, nil
+		}
+	}
+	return nil, &llm.StreamError{Message: "the stream ended without a reply"}
+}
+
+func (r *run) handlers(calls []llm.Call) []journal.Handler {
+	if len(calls) == 0 {
+		return nil
+	}
+	callers := r.state.Callers()
+	handlers := make([]journal.Handler, len(calls))
+	for i, c := range calls {
+		handlers[i] = handler(callers, c.Name)
+	}
+	return handlers
+}

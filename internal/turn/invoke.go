@@ -1,0 +1,86 @@
+package turn
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+
+	"github.com/metier-run/metier/internal/journal"
+	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/tool"
+)
+
+// invoke has the calls answered side by side and records each answer as it
+// comes. It returns when all of them have ended, whatever happens to ctx.
+func (r *run) invoke(ctx context.Context, calls []Invoke) error {
+	if len(calls) == 0 {
+		return nil
+	}
+	for _, c := range calls {
+		if err := r.signal(Signal{Kind: CallStarted, Round: r.state.round, Call: c.Call}); err != nil {
+			return err
+		}
+	}
+	type answer struct {
+		call   llm.Call
+		result journal.Result
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	answers := make(chan answer, len(calls))
+	env := r.env()
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer cancel()
+	for _, c := range calls {
+		group.Go(func() { answers <- answer{c.Call, r.call(ctx, c, env)} })
+	}
+	for range calls {
+		a := <-answers
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		ended := r.state.draft(journal.InvokeEnded{CallID: a.call.ID, Result: a.result})
+		if err := r.record(ctx, ended); err != nil {
+			return err
+		}
+		s := Signal{Kind: CallEnded, Round: r.state.round, Call: a.call, Result: a.result}
+		if err := r.signal(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) env() tool.Env {
+	return tool.Env{
+		TurnID: r.state.turnID, Round: r.state.round, Offer: r.state.offer,
+		Path: r.state.Path(), Caller: r.state.Callers(),
+	}
+}
+
+// call answers one call. A fault of the host, a panic included, becomes an
+// answer too: the other calls and the turn go on.
+func (r *run) call(ctx context.Context, c Invoke, env tool.Env) (result journal.Result) {
+	env.Attempt = c.Attempt
+	defer func() {
+		if p := recover(); p != nil {
+			result = r.fault(ctx, c.Call, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+		}
+	}()
+	if r.Tools == nil {
+		return tool.Unknown(c.Call.Name, env)
+	}
+	result, err := r.Tools.Invoke(ctx, c.Call, env)
+	if err != nil {
+		return r.fault(ctx, c.Call, err)
+	}
+	return result
+}
+
+func (r *run) fault(ctx context.Context, c llm.Call, err error) journal.Result {
+	if r.Logger != nil && ctx.Err() == nil {
+		r.Logger.ErrorContext(ctx, "tool failed", "tool", c.Name, "call", c.ID, "error", err)
+	}
+	return journal.Result{Text: hostFault(c.Name)}
+}
