@@ -9,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -176,7 +177,7 @@ func (r *Root) entry(name string, d fs.DirEntry) (Entry, error) {
 	if err != nil {
 		return Entry{Path: name}, refusal(name, err)
 	}
-	return Entry{Path: name, Info: info, Link: path.Join(path.Dir(name), strings.ReplaceAll(target, `\`, "/"))}, nil
+	return Entry{Path: name, Info: info, Link: path.Join(path.Dir(name), filepath.ToSlash(target))}, nil
 }
 
 // refusal tells a path that leads out from a failure of the disk. os.Root has

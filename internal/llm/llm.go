@@ -212,6 +212,9 @@ type Piece struct {
 	Usage     *Usage
 	// Raw is the whole wire event in the upstream's dialect.
 	Raw Raw
+	// More says that the next piece is here already: a door may wait with its
+	// flush.
+	More bool
 	// Reply is set on the last piece only.
 	Reply *Reply
 }

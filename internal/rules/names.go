@@ -8,7 +8,7 @@ import (
 // bannedNames say nothing about what a package is for, so anything ends up in
 // them.
 func bannedNames() []string {
-	return []string{"util", "utils", "common", "helper", "helpers", "type", "types", "model", "models", "misc", "shared", "base", "lib"}
+	return []string{"util", "utils", "common", "helpers", "types", "models", "misc", "shared", "base"}
 }
 
 // checkNames: no package is named after nothing.

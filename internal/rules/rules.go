@@ -61,6 +61,7 @@ func All() []Rule {
 		{"places", checkPlaces},
 		{"replace", checkReplace},
 		{"dependencies", checkDependencies},
+		{"threats", checkThreats},
 	}
 }
 

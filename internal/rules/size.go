@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"fmt"
 	"go/ast"
 	"slices"
 )
@@ -39,11 +38,7 @@ func checkFuncSize(t *Tree) []Problem {
 	var sizes []int
 	for _, p := range t.Packages {
 		for _, f := range p.Files {
-			for _, d := range f.Syntax.Decls {
-				fn, ok := d.(*ast.FuncDecl)
-				if !ok || fn.Body == nil {
-					continue
-				}
+			for _, fn := range functions(f) {
 				n := t.funcLines(fn)
 				sizes = append(sizes, n)
 				if n > maxFuncLines {
@@ -56,8 +51,8 @@ func checkFuncSize(t *Tree) []Problem {
 }
 
 func tooManyLong(sizes []int, limit int, what string) []Problem {
-	if n := p90(sizes); n > limit {
-		return []Problem{{File: ".", Text: fmt.Sprintf("nine of ten %s should have at most %d lines, but the p90 is %d: split the longest", what, limit, n)}}
+	if n := p90(sizes); n >= limit {
+		return []Problem{in(".", "the p90 of the lengths of %s must be under %d lines and is %d: split the longest", what, limit, n)}
 	}
 	return nil
 }
@@ -83,7 +78,7 @@ func (t *Tree) funcLines(fn *ast.FuncDecl) int {
 		}
 	}
 	mark(fn, 0, true)
-	ast.Inspect(fn.Body, func(n ast.Node) bool {
+	ast.Inspect(fn, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CompositeLit:
 			mark(n, 1, false)

@@ -62,10 +62,21 @@ type File struct {
 // All is the built files, then the tests.
 func (p *Package) All() []*File { return slices.Concat(p.Files, p.Tests) }
 
-// support says whether a package only serves tests: a folder below test/, or
-// one whose name ends in "test", as llmtest does.
+// functions are a file's functions and methods.
+func functions(f *File) []*ast.FuncDecl {
+	var found []*ast.FuncDecl
+	for _, d := range f.Syntax.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok {
+			found = append(found, fn)
+		}
+	}
+	return found
+}
+
+// support says whether a package only serves tests: a folder below test/, one
+// whose name ends in "test", as llmtest does, and the scripted upstream.
 func (p *Package) support() bool {
-	return p.Dir == "test" || strings.HasPrefix(p.Dir, "test/") || strings.HasSuffix(path.Base(p.Dir), "test")
+	return p.Dir == "internal/llm/scripted" || p.Dir == "test" || strings.HasPrefix(p.Dir, "test/") || strings.HasSuffix(path.Base(p.Dir), "test")
 }
 
 // FindRoot walks up from dir to the nearest go.mod.

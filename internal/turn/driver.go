@@ -61,6 +61,16 @@ func (d *Driver) Run(ctx context.Context, s State, emit func(Signal) error) (Sta
 	return r.state, *r.state.Next().End, err
 }
 
+// Preview is what a generation in the given state would ask the provider. It
+// records and asks nothing.
+func (d *Driver) Preview(s State) *llm.Request {
+	r := &run{Driver: d, state: s}
+	for _, draft := range r.stamp(s.Next().Record) {
+		r.state = r.state.Apply(journal.Event{TurnID: draft.TurnID, Anchor: draft.Anchor, Data: draft.Data})
+	}
+	return r.state.Request()
+}
+
 // lost reports that the log belongs to somebody else, who will end the turn.
 func lost(err error) bool {
 	return errors.Is(err, journal.ErrFenced) || errors.Is(err, journal.ErrConflict)
@@ -162,6 +172,11 @@ func (r *run) newOffer() *journal.Offer {
 		return nil
 	}
 	offer := r.Tools.Offer(r.state.Path())
+	callers := r.state.Callers()
+	// A caller's tool of our name wins it: ours is not declared beside it.
+	offer.Declared = slices.DeleteFunc(slices.Clone(offer.Declared), func(d llm.Declaration) bool {
+		return handler(callers, d.Name) == journal.Caller
+	})
 	same := slices.EqualFunc(offer.Declared, r.state.offer.Declared, func(a, b llm.Declaration) bool {
 		return a.Name == b.Name && a.Description == b.Description && string(a.Parameters) == string(b.Parameters)
 	})

@@ -39,7 +39,7 @@ func handler(callers []string, name string) journal.Handler {
 // It returns p itself when nothing had to change.
 func (f *filter) pass(p *llm.Piece) (*llm.Piece, bool) {
 	if p.Choice != 0 || (len(p.Calls) == 0 && p.Finish == "" && p.Usage == nil) {
-		return p, true
+		return p, p.Text != "" || p.Reasoning != "" || len(p.Raw.Bytes) > 0
 	}
 	out := p
 	if len(p.Calls) > 0 {

@@ -11,15 +11,15 @@ import (
 // player sends one step to one client.
 type player struct {
 	w       http.ResponseWriter
-	flush   func() error
-	ctx     context.Context
+	flusher func() error
 	sleep   func(context.Context, time.Duration) error
 	results int
+	begun   bool // the headers are out, so there is something to flush
 }
 
 // play sends the step. It returns early, and quietly, when the client is gone.
-func (p *player) play(s *Step) {
-	if !p.run(s.before, 0) {
+func (p *player) play(ctx context.Context, s *Step) {
+	if !p.run(ctx, s.before, 0) {
 		return
 	}
 	for name, values := range s.Header {
@@ -28,67 +28,77 @@ func (p *player) play(s *Step) {
 		}
 	}
 	p.w.WriteHeader(s.Status)
-	p.run(s.body, 0)
+	p.begun = true
+	p.run(ctx, s.body, 0)
 }
 
 // run reports whether the player may go on.
-func (p *player) run(ops []op, index int) bool {
+func (p *player) run(ctx context.Context, ops []op, index int) bool {
 	for i := range ops {
-		if !p.do(&ops[i], index) {
+		if !p.do(ctx, &ops[i], index) {
 			return false
 		}
 	}
 	return true
 }
 
-func (p *player) do(o *op, index int) bool {
+func (p *player) do(ctx context.Context, o *op, index int) bool {
 	switch o.kind {
 	case opStall:
-		return p.flush() == nil && p.sleep(p.ctx, o.pause) == nil
+		return p.flush() == nil && p.sleep(ctx, o.pause) == nil
 	case opHang:
 		if p.flush() == nil {
-			<-p.ctx.Done()
+			<-ctx.Done()
 		}
 		return false
 	case opCut:
 		// The server answers this panic by dropping the connection without the end
-		// that the client waits for.
+		// that the client waits for. Whether the flush reached it matters no more.
 		_ = p.flush()
 		panic(http.ErrAbortHandler)
 	case opClose:
 		return false
 	case opRepeat:
 		for i := 1; i <= o.times; i++ {
-			if !p.run(o.ops, i) {
+			if !p.run(ctx, o.ops, i) {
 				return false
 			}
 		}
 		return true
 	}
-	return p.write(o, index)
+	return p.write(ctx, o, index)
 }
 
-func (p *player) write(o *op, index int) bool {
+func (p *player) write(ctx context.Context, o *op, index int) bool {
 	data := o.data
 	if o.fill {
-		data = bytes.ReplaceAll(data, []byte(placeIndex), strconv.AppendInt(nil, int64(index), 10))
 		data = bytes.ReplaceAll(data, []byte(placeResults), strconv.AppendInt(nil, int64(p.results), 10))
+		if index > 0 {
+			data = bytes.ReplaceAll(data, []byte(placeIndex), strconv.AppendInt(nil, int64(index), 10))
+		}
 	}
 	for o.split > 0 && len(data) > o.split {
-		if !p.send(data[:o.split], true) {
+		if !p.send(ctx, data[:o.split], true) {
 			return false
 		}
 		data = data[o.split:]
 	}
-	return p.send(data, o.flush || o.split > 0)
+	return p.send(ctx, data, o.flush || o.split > 0)
 }
 
-func (p *player) send(data []byte, flush bool) bool {
-	if p.ctx.Err() != nil {
+func (p *player) send(ctx context.Context, data []byte, flush bool) bool {
+	if ctx.Err() != nil {
 		return false
 	}
 	if _, err := p.w.Write(data); err != nil {
 		return false
 	}
 	return !flush || p.flush() == nil
+}
+
+func (p *player) flush() error {
+	if !p.begun {
+		return nil
+	}
+	return p.flusher()
 }

@@ -274,6 +274,9 @@ func parseStatus(line string) (int, error) {
 }
 
 func (p *parser) body(data []byte) error {
+	if !p.answered {
+		return p.fail(p.line, fmt.Sprintf(`a body without an answer: add a section "-- %d.answer --" before it`, p.step.Number))
+	}
 	kind := p.step.Header.Get("Content-Type")
 	if kind == "" && p.step.Status != 0 {
 		return p.fail(p.line, "the answer has a body and no Content-Type: add the header")

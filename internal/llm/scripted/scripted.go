@@ -248,8 +248,8 @@ func (h *Handler) chat(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.note(Request{Model: f.model, Step: step.Number, Header: r.Header, Body: body})
-	p := player{w: w, flush: http.NewResponseController(w).Flush, ctx: r.Context(), sleep: h.options.Sleep, results: f.results}
-	p.play(step)
+	p := player{w: w, flusher: http.NewResponseController(w).Flush, sleep: h.options.Sleep, results: f.results}
+	p.play(r.Context(), step)
 }
 
 func (h *Handler) note(r Request) {

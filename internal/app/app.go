@@ -1,0 +1,171 @@
+// Package app is the only wiring: it turns settings into the rooms that are
+// connected to each other.
+//
+// It decides nothing that a room could decide, and no room but the command line
+// imports it.
+//
+// Start at [Open].
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/metier-run/metier/internal/config"
+	"github.com/metier-run/metier/internal/fault"
+	"github.com/metier-run/metier/internal/gateway"
+	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/llm/openai"
+	"github.com/metier-run/metier/internal/server"
+	dooropenai "github.com/metier-run/metier/internal/server/openai"
+	"github.com/metier-run/metier/skill"
+)
+
+// Settings are what an operator can set, resolved from flags, environment and
+// defaults.
+type Settings struct {
+	// Home is METIER_HOME: where state lives.
+	Home string
+	// SkillsDirs replace the default roots when there are any.
+	SkillsDirs  []string
+	NoSkills    bool
+	NoDiscovery bool
+	Upstream    Upstream
+	Limits      config.Values
+	// Record is a directory for recordings of turns; empty records nothing.
+	Record  string
+	Version string
+}
+
+// App is a wired process.
+type App struct {
+	Settings Settings
+	Gateway  *gateway.Gateway
+	// Skills is the registry as it was read at the start; nil with --no-skills.
+	Skills *skill.Snapshot
+	// Chosen says in one line which upstream is used and why.
+	Chosen string
+
+	logger *slog.Logger
+	host   ids
+}
+
+// ids makes unguessable, sortable ids.
+type ids struct{}
+
+// NewID is a ULID: 48 bits of time and 80 of randomness.
+func (ids) NewID() string { return ulid.MustNew(ulid.Now(), rand.Reader).String() }
+
+// Open wires a process. It reads the skills and finds the upstream; it asks no
+// model.
+func Open(ctx context.Context, s Settings, logger *slog.Logger) (*App, error) {
+	a := &App{Settings: s, logger: logger}
+	var err error
+	if a.Skills, err = LoadSkills(ctx, s); err != nil {
+		return nil, err
+	}
+	transport := openai.NewTransport(s.Limits)
+	var recorder *recorder
+	if s.Record != "" {
+		if recorder, err = newRecorder(s.Record, transport, logger); err != nil {
+			return nil, err
+		}
+	}
+	provider, chosen, err := connect(ctx, s, recorded(recorder, transport), a.host.NewID)
+	if err != nil {
+		return nil, err
+	}
+	a.Chosen = chosen
+	options := gateway.Options{
+		Provider: provider, Skills: func() *skill.Snapshot { return a.Skills }, NoDiscovery: s.NoDiscovery,
+		Limits: s.Limits, Logger: logger, Now: time.Now, Host: a.host,
+	}
+	if recorder != nil {
+		recorder.secret(s.Upstream.Key)
+		options.Record = recorder
+	}
+	a.Gateway = gateway.New(options)
+	return a, nil
+}
+
+func recorded(r *recorder, transport http.RoundTripper) http.RoundTripper {
+	if r == nil {
+		return transport
+	}
+	return r
+}
+
+// LoadSkills reads the registry: what is installed first, then the configured
+// or the default roots. It is nil when skills are turned off.
+func LoadSkills(ctx context.Context, s Settings) (*skill.Snapshot, error) {
+	if s.NoSkills {
+		return nil, nil
+	}
+	roots, err := s.roots()
+	if err != nil {
+		return nil, err
+	}
+	return skill.Load(ctx, skill.Options{
+		Roots: roots, MaxManifest: s.Limits.Get(config.ManifestSize), MaxFiles: s.Limits.Int(config.SkillFiles),
+		MaxBytes: s.Limits.Get(config.SkillBytes), MaxSkills: s.Limits.Int(config.SkillCount), MaxDepth: s.Limits.Int(config.ScanDepth),
+	})
+}
+
+func (s Settings) roots() ([]skill.Root, error) {
+	roots := []skill.Root{{Dir: filepath.Join(s.Home, "skills"), Origin: skill.Installed, Optional: true}}
+	for _, dir := range s.SkillsDirs {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return nil, missingRoot(dir, err)
+		}
+		roots = append(roots, skill.Root{Dir: dir})
+	}
+	if len(s.SkillsDirs) > 0 {
+		return roots, nil
+	}
+	wd, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("find default skill roots: %w", err)
+	}
+	found, err := skill.DefaultRoots(wd)
+	return append(roots, found...), err
+}
+
+func missingRoot(dir string, err error) error {
+	if err == nil {
+		return fault.Usage("--skills-dir %s: it is not a directory", dir)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fault.Usage("--skills-dir %s: there is no such directory", dir)
+	}
+	return fault.Usage("--skills-dir %s: %w", dir, err)
+}
+
+// Models lists what the upstream offers.
+func (a *App) Models(ctx context.Context) ([]llm.Model, error) { return a.Gateway.Models(ctx) }
+
+// Server makes the HTTP server with all doors.
+func (a *App) Server(loopback bool) *server.Server {
+	return server.New(server.Options{
+		Doors: []server.Door{dooropenai.New(dooropenai.Options{
+			Gateway: a.Gateway, Limits: a.Settings.Limits, Now: time.Now, NewID: a.host.NewID,
+		})},
+		Limits: a.Settings.Limits, Logger: a.logger, NewID: a.host.NewID, Version: a.Settings.Version, Loopback: loopback,
+	})
+}
+
+// Loopback reports whether only this machine reaches a listener.
+func Loopback(l net.Listener) bool {
+	addr, ok := l.Addr().(*net.TCPAddr)
+	return ok && addr.IP.IsLoopback()
+}

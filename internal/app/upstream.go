@@ -1,0 +1,137 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/metier-run/metier/internal/config"
+	"github.com/metier-run/metier/internal/fault"
+	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/llm/demo"
+	"github.com/metier-run/metier/internal/llm/detect"
+	"github.com/metier-run/metier/internal/llm/openai"
+)
+
+// Upstream is the model endpoint that an operator named.
+type Upstream struct {
+	// URL is the endpoint, "demo" for the built-in stand-in, or empty to look on
+	// this machine.
+	URL string
+	// Type overrides what a probe would find.
+	Type string
+	Key  config.Secret
+}
+
+// Demo is the name of the stand-in, in place of a URL.
+const Demo = "demo"
+
+// probeTime bounds all probes of one start.
+const probeTime = 3 * time.Second
+
+// connect makes the provider and says which it is. A vendor's key is spent only
+// on a URL that the operator named, and the stand-in is never a fallback.
+func connect(ctx context.Context, s Settings, transport http.RoundTripper, newID func() string) (llm.Provider, string, error) {
+	if s.Upstream.URL == Demo {
+		return demo.Provider{}, "demo, the built-in stand-in: it is no language model", nil
+	}
+	found, chosen, err := locate(ctx, s.Upstream, transport)
+	if err != nil {
+		return nil, "", err
+	}
+	base, err := url.Parse(found)
+	if err != nil {
+		return nil, "", fault.Usage("--upstream %s: %w", s.Upstream.URL, err)
+	}
+	return openai.New(openai.Options{
+		Base: base, Key: s.Upstream.Key, Transport: transport, Limits: s.Limits, NewID: newID,
+	}), chosen, nil
+}
+
+// locate is the base URL for chat completions.
+func locate(ctx context.Context, u Upstream, transport http.RoundTripper) (base, chosen string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	client := &http.Client{Transport: transport}
+	if u.URL == "" {
+		return choose(detect.Loopback(ctx, client))
+	}
+	if err := checkURL(u.URL); err != nil {
+		return "", "", err
+	}
+	switch u.Type {
+	case "":
+	case "openai":
+		return u.URL, u.URL, nil
+	default:
+		return "", "", fault.Usage("--upstream-type %s: this version speaks openai; Ollama, llama.cpp, LM Studio and vLLM speak it too", u.Type)
+	}
+	found, err := detect.Guess(ctx, client, u.URL)
+	if err != nil {
+		// It may be started after us, so this is no reason not to start.
+		base = supposed(u.URL)
+		return base, fmt.Sprintf("%s, which does not answer yet (%v)", base, err), nil
+	}
+	return found.URL, found.String(), nil
+}
+
+// choose takes the first server of this machine that can answer now.
+func choose(found []detect.Found) (base, chosen string, err error) {
+	for _, f := range found {
+		if f.Usable() {
+			return f.URL, "found on this machine: " + f.String(), nil
+		}
+	}
+	return "", "", errors.New(strings.TrimSpace(detect.Help(found)))
+}
+
+// supposed is the base of a server that cannot be asked: an address without a
+// path is taken to have it at the usual place.
+func supposed(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || strings.Trim(u.Path, "/") != "" {
+		return raw
+	}
+	return u.JoinPath("v1").String()
+}
+
+// checkURL refuses what is no endpoint before anything is sent.
+func checkURL(raw string) error {
+	u, err := url.Parse(raw)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return fault.Usage("--upstream %s: give a URL such as http://127.0.0.1:11434, or demo", raw)
+	}
+	if u.User != nil {
+		return fault.Usage("--upstream: a URL must not hold a password: name a variable with --upstream-key-env")
+	}
+	return nil
+}
+
+// UpstreamKey reads the key for an upstream from the environment: from the
+// variable that the operator named, or from the vendor's own when the operator
+// named the vendor's URL.
+func UpstreamKey(rawURL, variable string) (config.Secret, error) {
+	if variable != "" {
+		key := os.Getenv(variable)
+		if key == "" {
+			return config.Secret{}, fault.Usage("--upstream-key-env %s: the variable is not set", variable)
+		}
+		return config.NewSecret(key), nil
+	}
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return config.Secret{}, nil // said by whoever needs the URL
+	}
+	switch host := strings.ToLower(u.Hostname()); host {
+	case "api.openai.com":
+		return config.NewSecret(os.Getenv("OPENAI_API_KEY")), nil
+	case "openrouter.ai":
+		return config.NewSecret(os.Getenv("OPENROUTER_API_KEY")), nil
+	}
+	return config.Secret{}, nil
+}

@@ -1,0 +1,234 @@
+// Package cli is the command line: one file a command. Results go to standard
+// output, everything else to standard error; the exit status is 0, 1 (it
+// failed) or 2 (it was called wrongly).
+//
+// It wires nothing itself and holds no logic of a room.
+//
+// Start at [Main].
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/metier-run/metier/internal/app"
+	"github.com/metier-run/metier/internal/config"
+	"github.com/metier-run/metier/internal/fault"
+	"github.com/metier-run/metier/internal/telemetry"
+)
+
+// IO is where a command reads and writes.
+type IO struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// Main runs a command and returns its exit status.
+func Main(ctx context.Context, std IO, version string, args []string) int {
+	root := newRoot(std, version)
+	root.SetArgs(args)
+	root.SetIn(std.In)
+	root.SetOut(std.Out)
+	root.SetErr(std.Err)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintln(std.Err, "metier: "+sentence(err))
+	}
+	return fault.ExitCode(err)
+}
+
+// interruptible ends ctx at the first interrupt; a second one ends the process
+// as the system does.
+func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+// sentence is what a person reads of an error: its own text, and the cause
+// where that says more.
+func sentence(err error) string { return strings.TrimSpace(err.Error()) }
+
+// session is what all commands share.
+type session struct {
+	std     IO
+	version string
+	flags   flags
+}
+
+// flags are the settings that several commands take.
+type flags struct {
+	skillsDirs   []string
+	skills       []string
+	noSkills     bool
+	noDiscovery  bool
+	listSkills   bool
+	upstream     string
+	upstreamType string
+	upstreamKey  string
+	model        string
+	record       string
+	logLevel     string
+	logJSON      bool
+	host         string
+	port         int
+	insecure     bool
+	limits       map[config.Name]*int64
+}
+
+func newRoot(std IO, version string) *cobra.Command {
+	s := &session{std: std, version: version}
+	root := &cobra.Command{
+		Use:   "metier",
+		Short: "Give any language model Agent Skills, behind the APIs its clients already speak",
+		Long: "metier stands between ordinary LLM clients and any model, and gives every one of them Agent Skills:\n" +
+			"folders with a SKILL.md that the model opens by itself when a task needs it.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return unknownCommand(cmd, args[0])
+		},
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags()) },
+	}
+	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		return pflag.NormalizedName(strings.ToLower(name)) // flags in any case
+	})
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fault.Usage("%w (see metier %s --help)", err, strings.TrimPrefix(cmd.CommandPath(), "metier "))
+	})
+	root.AddCommand(s.newServe(), s.newRun(), s.newChat(), s.newSkills(), s.newVersion())
+	return root
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	text := fmt.Sprintf("there is no command %q", name)
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
+		text += "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return fault.Usage("%s (see metier --help)", text)
+}
+
+// environmentPrefix stands before the name of each flag.
+const environmentPrefix = "METIER_"
+
+// fromEnvironment sets the flags that the command line left alone. A switch
+// counts as on for anything but 0, and a list is split like PATH (seed 1,
+// "Operator surface").
+func fromEnvironment(set *pflag.FlagSet) error {
+	var failed error
+	set.VisitAll(func(f *pflag.Flag) {
+		name := environmentPrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		value, ok := os.LookupEnv(name)
+		if !ok || f.Changed || value == "" || failed != nil {
+			return
+		}
+		values := []string{value}
+		switch f.Value.Type() {
+		case "bool":
+			values[0] = fmt.Sprint(value != "0")
+		case "stringArray":
+			values = filepath.SplitList(value)
+		}
+		for _, v := range values {
+			if err := set.Set(f.Name, v); err != nil {
+				failed = fault.Usage("%s: %w", name, err)
+			}
+		}
+	})
+	return failed
+}
+
+func (s *session) skillFlags(set *pflag.FlagSet) {
+	f := &s.flags
+	set.StringArrayVar(&f.skillsDirs, "skills-dir", nil, "directory to scan for skills, in place of the default ones (repeatable)")
+	set.BoolVar(&f.noSkills, "no-skills", false, "turn skills off")
+	set.BoolVar(&f.noDiscovery, "skills-no-discovery", false, "do not tell the model of skills that a request did not name")
+	set.BoolVar(&f.listSkills, "list-skills", false, "print the skills and exit")
+	s.limitFlags(set)
+}
+
+// limitFlags makes a flag of every limit that has one.
+func (s *session) limitFlags(set *pflag.FlagSet) {
+	s.flags.limits = map[config.Name]*int64{}
+	for _, l := range config.Limits() {
+		if l.Flag != "" {
+			s.flags.limits[l.Name] = set.Int64(l.Flag, l.Default, fmt.Sprintf("%s, in %s", l.Help, l.Unit))
+		}
+	}
+}
+
+func (s *session) upstreamFlags(set *pflag.FlagSet) {
+	f := &s.flags
+	set.StringVar(&f.upstream, "upstream", "", "URL of the model endpoint, or demo; without it this machine is looked over")
+	set.StringVar(&f.upstreamType, "upstream-type", "", "dialect of the upstream, when guessing is wrong (openai)")
+	set.StringVar(&f.upstreamKey, "upstream-key-env", "", "environment variable that holds the upstream's key")
+	set.StringVar(&f.logLevel, "log-level", "", "debug, info, warn or error")
+	set.BoolVar(&f.logJSON, "log-json", false, "log one JSON object a line")
+}
+
+// settings resolves what the flags say.
+func (s *session) settings() (app.Settings, error) {
+	f := s.flags
+	home, err := homeDir()
+	if err != nil {
+		return app.Settings{}, err
+	}
+	out := app.Settings{
+		Home: home, SkillsDirs: f.skillsDirs, NoSkills: f.noSkills, NoDiscovery: f.noDiscovery,
+		Upstream: app.Upstream{URL: f.upstream, Type: f.upstreamType}, Record: f.record, Version: s.version,
+	}
+	for name, value := range f.limits {
+		if out.Limits, err = out.Limits.Set(name, *value); err != nil {
+			return out, fault.Usage("%w", err)
+		}
+	}
+	out.Upstream.Key, err = app.UpstreamKey(f.upstream, f.upstreamKey)
+	return out, err
+}
+
+// homeDir is METIER_HOME, or the user's data directory.
+func homeDir() (string, error) {
+	if dir := os.Getenv("METIER_HOME"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	if dir := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "metier"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("find a place for state: %w; set METIER_HOME", err)
+	}
+	return filepath.Join(home, ".local", "share", "metier"), nil
+}
+
+// logger logs to standard error at a level that the command has by default.
+func (s *session) logger(level slog.Level) (*slog.Logger, error) {
+	if s.flags.logLevel != "" {
+		if err := level.UnmarshalText([]byte(s.flags.logLevel)); err != nil {
+			return nil, fault.Usage("--log-level %s: give debug, info, warn or error", s.flags.logLevel)
+		}
+	}
+	return telemetry.NewLogger(s.std.Err, telemetry.Options{
+		Level: level, JSON: s.flags.logJSON, Color: isTerminal(s.std.Err),
+	}), nil
+}
+
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

@@ -1,0 +1,264 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metier-run/metier/internal/app"
+	"github.com/metier-run/metier/internal/fault"
+	"github.com/metier-run/metier/internal/gateway"
+	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/turn"
+)
+
+// runFlags are those of metier run alone.
+type runFlags struct {
+	input      string
+	showPrompt bool
+	asJSON     bool
+}
+
+func (s *session) newRun() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run MESSAGE",
+		Short: "Ask one question and print the answer",
+		Long: "Ask one question and print the answer. Rounds and what the model reads are told on standard error.\n" +
+			"With --show-prompt nothing is asked: what the model would be told is printed instead.",
+		Example: "  metier run --skills-dir examples/skills --upstream demo \"How do we write release notes?\"\n" +
+			"  metier run --skill pdf --input letter.txt \"Summarise this\"",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if s.flags.listSkills {
+				return s.listSkills(cmd, f.asJSON)
+			}
+			return s.run(cmd.Context(), f, args)
+		},
+	}
+	set := cmd.Flags()
+	s.skillFlags(set)
+	s.upstreamFlags(set)
+	s.conversationFlags(set)
+	set.StringVar(&f.input, "input", "", "file with the message, or with text that follows it; - is standard input")
+	set.BoolVar(&f.showPrompt, "show-prompt", false, "print what the model would be told, and ask nothing")
+	set.BoolVar(&f.asJSON, "json", false, "print the answer, its rounds and its calls as JSON")
+	return cmd
+}
+
+func (s *session) run(ctx context.Context, f runFlags, args []string) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	message, err := s.message(f, args)
+	if err != nil {
+		return err
+	}
+	a, err := s.open(ctx)
+	if err != nil {
+		return err
+	}
+	model, err := s.pickModel(ctx, a)
+	if err != nil {
+		return err
+	}
+	t, err := a.Gateway.Prepare(ctx, s.request(model, []llm.Message{llm.TextMessage(llm.User, message)}, s.flags.skills))
+	if err != nil {
+		return usageOf(err)
+	}
+	if f.showPrompt {
+		return s.showPrompt(ctx, t)
+	}
+	return s.answer(ctx, t, f.asJSON)
+}
+
+// message is what the arguments and --input say together.
+func (s *session) message(f runFlags, args []string) (string, error) {
+	text := strings.Join(args, " ")
+	if f.input != "" {
+		in, err := s.readInput(f.input)
+		if err != nil {
+			return "", err
+		}
+		text = strings.TrimSpace(text + "\n\n" + in)
+	}
+	if strings.TrimSpace(text) == "" {
+		return "", fault.Usage("run needs a message: metier run \"How do we write release notes?\"")
+	}
+	return text, nil
+}
+
+func (s *session) readInput(name string) (string, error) {
+	if name == "-" {
+		b, err := io.ReadAll(s.std.In)
+		if err != nil {
+			return "", fmt.Errorf("--input -: %w", err)
+		}
+		return string(b), nil
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return "", fault.Usage("--input: %w", err)
+	}
+	return string(b), nil
+}
+
+// open wires a process for one person at a terminal: the log is quiet unless it
+// is asked for.
+func (s *session) open(ctx context.Context) (*app.App, error) {
+	settings, err := s.settings()
+	if err != nil {
+		return nil, err
+	}
+	logger, err := s.logger(slog.LevelError)
+	if err != nil {
+		return nil, err
+	}
+	return app.Open(ctx, settings, logger)
+}
+
+// pickModel is --model, or the first that the upstream lists.
+func (s *session) pickModel(ctx context.Context, a *app.App) (string, error) {
+	if s.flags.model != "" {
+		return s.flags.model, nil
+	}
+	models, err := a.Models(ctx)
+	if err != nil {
+		return "", fmt.Errorf("pick a model: %w; name one with --model", err)
+	}
+	if len(models) == 0 {
+		return "", errors.New("pick a model: the upstream lists none; load one there, or name one with --model")
+	}
+	return models[0].ID, nil
+}
+
+func (s *session) request(model string, messages []llm.Message, skills []string) gateway.Request {
+	return gateway.Request{Request: &llm.Request{Model: model, Messages: messages}, Skills: skills}
+}
+
+// usageOf makes an unknown skill on the command line a wrong call.
+func usageOf(err error) error {
+	if e, ok := errors.AsType[*fault.Error](err); ok && e.Code == fault.Invalid {
+		return &fault.UsageError{Err: err}
+	}
+	return err
+}
+
+func (s *session) showPrompt(ctx context.Context, t *gateway.Turn) error {
+	r, err := t.Preview(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range r.Messages {
+		text := m.Text()
+		if m.Tail != "" {
+			text = strings.TrimSpace(text + "\n\n" + m.Tail)
+		}
+		fmt.Fprintf(s.std.Out, "--- %s ---\n%s\n\n", m.Role, text)
+	}
+	for _, d := range r.Tools {
+		fmt.Fprintf(s.std.Out, "--- tool %s ---\n%s\n%s\n\n", d.Name, d.Description, d.Parameters)
+	}
+	return nil
+}
+
+// callRow is one host call as --json prints it.
+type callRow struct {
+	Round  int    `json:"round"`
+	Tool   string `json:"tool"`
+	Skill  string `json:"skill,omitzero"`
+	Detail string `json:"detail,omitzero"`
+	OK     bool   `json:"ok"`
+	Bytes  int    `json:"bytes"`
+}
+
+// reply is a whole answer as --json prints it.
+type reply struct {
+	Answer string    `json:"answer"`
+	Model  string    `json:"model"`
+	Finish string    `json:"finish"`
+	Rounds int       `json:"rounds"`
+	Calls  []callRow `json:"calls"`
+	Usage  llm.Usage `json:"usage"`
+}
+
+// answer runs a turn and prints it as it comes, or whole as JSON.
+func (s *session) answer(ctx context.Context, t *gateway.Turn, asJSON bool) error {
+	v := &view{out: s.std.Out, err: s.std.Err}
+	if asJSON {
+		v.out = io.Discard
+	}
+	out, err := t.Run(ctx, v.see)
+	v.end()
+	if err != nil {
+		return err
+	}
+	if !asJSON {
+		if out.Finish == llm.FinishLength {
+			fmt.Fprintln(s.std.Err, "(the answer was cut at its token limit)")
+		}
+		return nil
+	}
+	model := out.Model
+	if model == "" {
+		model = s.flags.model
+	}
+	return s.printJSON(reply{
+		Answer: v.text.String(), Model: model, Finish: string(out.Finish), Rounds: out.Rounds, Calls: v.calls, Usage: out.Usage,
+	})
+}
+
+// view shows a turn at a terminal: the text on one side, what happens meanwhile
+// on the other.
+type view struct {
+	out, err io.Writer
+	text     strings.Builder
+	calls    []callRow
+	open     bool // the last line of out has no end yet
+}
+
+func (v *view) see(s turn.Signal) error {
+	switch s.Kind {
+	case turn.Delta:
+		if s.Piece.Choice != 0 || s.Piece.Text == "" {
+			return nil
+		}
+		v.text.WriteString(s.Piece.Text)
+		v.open = !strings.HasSuffix(s.Piece.Text, "\n")
+		_, err := io.WriteString(v.out, s.Piece.Text)
+		return err
+	case turn.CallEnded:
+		row := callRow{
+			Round: s.Round, Tool: s.Call.Name, Skill: s.Result.Skill, Detail: s.Result.Detail,
+			OK: s.Result.OK, Bytes: len(s.Result.Text),
+		}
+		v.calls = append(v.calls, row)
+		v.end()
+		fmt.Fprintln(v.err, row.line())
+	}
+	return nil
+}
+
+func (r callRow) line() string {
+	what := r.Tool
+	if r.Skill != "" {
+		what += " " + r.Skill + "/" + r.Detail
+	}
+	if !r.OK {
+		what += " (refused)"
+	}
+	return fmt.Sprintf("[round %d] %s, %d bytes", r.Round, what, r.Bytes)
+}
+
+// end closes the line that text stands on.
+func (v *view) end() {
+	if v.open {
+		fmt.Fprintln(v.out)
+		v.open = false
+	}
+}

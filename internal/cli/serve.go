@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metier-run/metier/internal/app"
+	"github.com/metier-run/metier/internal/fault"
+)
+
+// The default address (DESIGN section 6).
+const (
+	defaultHost = "127.0.0.1"
+	defaultPort = 8484
+)
+
+func (s *session) newServe() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the OpenAI API in front of a model, with skills",
+		Long: "Serve the OpenAI API in front of a model. Point any OpenAI client at http://127.0.0.1:8484/v1;\n" +
+			"a request may name skills (\"skills\": [\"pdf\"]), and the model finds the others by itself.",
+		Example: "  metier serve --skills-dir ~/skills\n" +
+			"  metier serve --upstream http://127.0.0.1:8080 --skills-dir ~/skills\n" +
+			"  metier serve --upstream demo --skills-dir examples/skills",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if s.flags.listSkills {
+				return s.listSkills(cmd, false)
+			}
+			return s.serve(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	s.skillFlags(f)
+	s.upstreamFlags(f)
+	f.StringVar(&s.flags.host, "host", defaultHost, "address to listen on")
+	f.IntVar(&s.flags.port, "port", defaultPort, "port to listen on; 0 takes a free one")
+	f.BoolVar(&s.flags.insecure, "insecure", false, "listen beyond this machine although no keys are asked for")
+	f.StringVar(&s.flags.record, "record", "", "directory to record each turn's requests and rounds in, credentials taken out")
+	return cmd
+}
+
+func (s *session) serve(ctx context.Context) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	settings, err := s.settings()
+	if err != nil {
+		return err
+	}
+	logger, err := s.logger(slog.LevelInfo)
+	if err != nil {
+		return err
+	}
+	a, err := app.Open(ctx, settings, logger)
+	if err != nil {
+		return err
+	}
+	l, err := s.listen(ctx)
+	if err != nil {
+		return err
+	}
+	s.welcome(a, l)
+	return a.Server(app.Loopback(l)).Serve(ctx, l)
+}
+
+// listen opens the port. Another address than loopback needs leave, since
+// everybody who reaches it may use the model.
+func (s *session) listen(ctx context.Context) (net.Listener, error) {
+	address := net.JoinHostPort(s.flags.host, strconv.Itoa(s.flags.port))
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w; choose another with --host and --port", address, err)
+	}
+	if !app.Loopback(l) && !s.flags.insecure {
+		_ = l.Close() // nothing came in yet
+		return nil, fault.Usage("--host %s reaches beyond this machine and no keys are asked for: add --insecure if everybody who reaches it may use the model", s.flags.host)
+	}
+	return l, nil
+}
+
+// welcome says what was found and where to go. The address is the result; the
+// rest is for the operator to read.
+func (s *session) welcome(a *app.App, l net.Listener) {
+	fmt.Fprintf(s.std.Err, "upstream: %s\n", a.Chosen)
+	switch {
+	case a.Skills == nil:
+		fmt.Fprintln(s.std.Err, "skills: off (--no-skills)")
+	default:
+		rows := listing(a.Skills)
+		var names []string
+		warnings := 0
+		for _, k := range rows.Skills {
+			names = append(names, k.Name)
+			warnings += len(k.Warnings)
+		}
+		fmt.Fprintf(s.std.Err, "skills: %d %v\n", len(names), names)
+		if warnings+len(rows.Errors) > 0 {
+			fmt.Fprintf(s.std.Err, "skills: %s and %s not loaded; see metier skills list\n", plural(warnings, "warning"), plural(len(rows.Errors), "folder"))
+		}
+	}
+	fmt.Fprintf(s.std.Out, "listening on http://%s\n", l.Addr())
+}

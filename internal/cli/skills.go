@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metier-run/metier/internal/app"
+	"github.com/metier-run/metier/internal/fault"
+	"github.com/metier-run/metier/skill"
+)
+
+func (s *session) newSkills() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "skills",
+		Short: "Look at skills",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return unknownCommand(cmd, args[0])
+		},
+	}
+	cmd.AddCommand(s.newSkillsList())
+	return cmd
+}
+
+func (s *session) newSkillsList() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the skills that are found, with warnings and with what did not load",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return s.listSkills(cmd, asJSON)
+		},
+	}
+	s.skillFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (s *session) listSkills(cmd *cobra.Command, asJSON bool) error {
+	settings, err := s.settings()
+	if err != nil {
+		return err
+	}
+	if settings.NoSkills {
+		return fault.Usage("--no-skills leaves nothing to list")
+	}
+	snapshot, err := app.LoadSkills(cmd.Context(), settings)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return s.printJSON(listing(snapshot))
+	}
+	s.printSkills(snapshot)
+	return nil
+}
+
+// skillRow is a skill as --json prints it.
+type skillRow struct {
+	Name          string   `json:"name"`
+	Description   string   `json:"description"`
+	License       string   `json:"license,omitzero"`
+	Compatibility string   `json:"compatibility,omitzero"`
+	Origin        string   `json:"origin"`
+	Path          string   `json:"path"`
+	Digest        string   `json:"digest"`
+	Files         int      `json:"files"`
+	Bytes         int64    `json:"bytes"`
+	Warnings      []string `json:"warnings"`
+}
+
+type errorRow struct {
+	Path    string `json:"path"`
+	Message string `json:"message"`
+}
+
+type skillListing struct {
+	Skills []skillRow `json:"skills"`
+	Errors []errorRow `json:"errors"`
+}
+
+func listing(snapshot *skill.Snapshot) skillListing {
+	var l skillListing
+	for _, k := range snapshot.Skills() {
+		row := skillRow{
+			Name: k.Name, Description: k.Description, License: k.License, Compatibility: k.Compatibility,
+			Origin: string(k.Origin), Path: k.Dir(), Digest: k.Digest(), Files: len(k.Files), Bytes: k.Bytes,
+		}
+		for _, w := range k.Warnings {
+			row.Warnings = append(row.Warnings, w.String())
+		}
+		l.Skills = append(l.Skills, row)
+	}
+	for _, e := range snapshot.Errors() {
+		l.Errors = append(l.Errors, errorRow{Path: e.Dir, Message: e.Err.Error()})
+	}
+	return l
+}
+
+func (s *session) printSkills(snapshot *skill.Snapshot) {
+	l := listing(snapshot)
+	if len(l.Skills)+len(l.Errors) == 0 {
+		fmt.Fprintln(s.std.Err, "no skills found: put folders with a SKILL.md into .agents/skills, or name a directory with --skills-dir")
+	}
+	for _, k := range l.Skills {
+		fmt.Fprintf(s.std.Out, "%s\n    %s\n    %s, %s, %s\n", k.Name, k.Description, plural(k.Files, "file"), k.Origin, k.Path)
+		for _, w := range k.Warnings {
+			fmt.Fprintf(s.std.Out, "    warning: %s\n", w)
+		}
+	}
+	for _, e := range l.Errors {
+		fmt.Fprintf(s.std.Out, "not loaded: %s\n    %s\n", e.Path, strings.ReplaceAll(e.Message, "\n", "\n    "))
+	}
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}

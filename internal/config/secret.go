@@ -1,0 +1,30 @@
+package config
+
+import "log/slog"
+
+// Secret is a text that must never be shown: it prints, formats, marshals and
+// logs as three stars. Only [Secret.Reveal] gives it away.
+type Secret struct{ text string }
+
+const hidden = "***"
+
+// NewSecret keeps a text from being shown.
+func NewSecret(text string) Secret { return Secret{text} }
+
+// Reveal is the text itself, for the one place that sends it.
+func (s Secret) Reveal() string { return s.text }
+
+// IsZero reports whether there is no secret.
+func (s Secret) IsZero() bool { return s.text == "" }
+
+// String hides the text.
+func (s Secret) String() string { return hidden }
+
+// GoString hides the text from %#v.
+func (s Secret) GoString() string { return hidden }
+
+// LogValue hides the text from slog.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
+
+// MarshalText hides the text from every encoder.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }

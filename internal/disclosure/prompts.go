@@ -1,0 +1,48 @@
+package disclosure
+
+// Everything that this package says to a model.
+const (
+	// opening comes first where the model has tools.
+	opening = "Know what the user wants before you pick a tool. If a needed fact or choice is missing, ask one short question and wait before steps that depend on it; once answered or confirmed, go on with the pending task.\n\n"
+
+	heading = "## Agent skills\n\nA skill is a folder of instructions for one kind of task; for that task they outrank your usual approach. Being listed or selected does not make it relevant.\n"
+
+	selectedHeading = "\n### Skills selected for this conversation\n\nChosen on purpose. Use those that match, maybe none, and say which.\n\n"
+
+	otherHeading = "\n### Other available skills\n\nNot loaded. If one fits better, load it with skills_read(skill=\"NAME\", path=\"SKILL.md\").\n\n"
+
+	moreSkills = "(%d more: call skills_list)\n"
+
+	// deferredCall follows the line of a selected skill that is not loaded.
+	deferredCall = "  About %d tokens, not loaded: skills_read(skill=%q, path=\"SKILL.md\")\n"
+
+	// rules is for a model with tools.
+	rules = `
+### How to use a skill
+
+- Use one the user names (also as $name) or whose description matches; never call skill tools just to open a turn.
+- Read all of SKILL.md before you act or write the part it covers (several skills: in one turn). A description is not the instructions: do not follow or report unread steps.
+- Paths are inside the skill, not on this host; other agents' install paths are examples.
+- Prefer scripts and templates it ships to writing them again. Open only references the task needs.
+- If a file is cut, go on at the offset it gives.
+- If a skill cannot be applied, say so and do the next best thing.
+`
+
+	// rulesWithoutTools is for a model that can fetch nothing.
+	rulesWithoutTools = `
+### How to use a skill
+
+- When a skill's description matches the request, follow its instructions above.
+- All that you can have of a skill is written here. A file that it mentions cannot be opened. If something essential is missing, say so.
+`
+
+	// cutNotice ends a body that was cut. A body is cut only where there are no
+	// tools to fetch the rest.
+	cutNotice = "\n\n[Cut here. The other %d of %d bytes are not available.]"
+
+	// leftOut names selected skills that had no room, to a model without tools.
+	leftOut = "\nSelected as well, but too long to show here, so do not act as if you knew them: %s.\n"
+
+	indexHeading = "Bundled files (open one with skills_read):\n"
+	moreFiles    = "(%d more: skills_read with a folder as path lists it)\n"
+)

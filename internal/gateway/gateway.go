@@ -1,0 +1,177 @@
+// Package gateway takes one stateless request through the machine: it selects
+// skills, has the block and the tools made for them, opens a journal in memory,
+// and drives the turn.
+//
+// Every chat door uses it and adds nothing to it. It knows no dialect, holds no
+// loop, and keeps nothing between requests.
+//
+// Start at [Gateway.Prepare].
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/metier-run/metier/internal/config"
+	"github.com/metier-run/metier/internal/disclosure"
+	"github.com/metier-run/metier/internal/fault"
+	"github.com/metier-run/metier/internal/journal"
+	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/tool"
+	toolskill "github.com/metier-run/metier/internal/tool/skill"
+	"github.com/metier-run/metier/internal/turn"
+	"github.com/metier-run/metier/skill"
+)
+
+// Options set up a [Gateway].
+type Options struct {
+	Provider llm.Provider
+	// Skills gives the snapshot that a request holds from its start to its end.
+	// It returns nil when skills are turned off.
+	Skills func() *skill.Snapshot
+	// NoDiscovery advertises no skill that a request did not name.
+	NoDiscovery bool
+	Limits      config.Values
+	Logger      *slog.Logger
+	Now         func() time.Time
+	Host        turn.Host
+	// Record, if set, is told of each turn's end with what went over the wire.
+	Record Recorder
+}
+
+// Recorder writes down what a turn's requests and rounds were.
+type Recorder interface {
+	// Begin gives the context that the turn's generations run in.
+	Begin(ctx context.Context, turnID string) (context.Context, func())
+}
+
+// Gateway is safe for concurrent use.
+type Gateway struct{ o Options }
+
+// New makes a gateway.
+func New(o Options) *Gateway { return &Gateway{o: o} }
+
+// Dialect is the upstream's: a door of the same one need not decode messages.
+func (g *Gateway) Dialect() llm.Dialect { return g.o.Provider.Dialect() }
+
+// Models lists what the upstream offers.
+func (g *Gateway) Models(ctx context.Context) ([]llm.Model, error) { return g.o.Provider.Models(ctx) }
+
+// Request is a client's request as a door hands it over.
+type Request struct {
+	*llm.Request
+	// Skills are the names that the request selects.
+	Skills []string
+	// Discovery says whether other skills are advertised; nil is the default.
+	Discovery *bool
+	// Header goes upstream with each generation.
+	Header http.Header
+}
+
+// Turn is a request that is ready to run, once.
+type Turn struct {
+	gateway  *Gateway
+	id       string
+	request  Request
+	plan     selection
+	start    journal.TurnStarted
+	tools    tool.Set
+	warnings []string
+	path     journal.Path // when the turn has run
+}
+
+// Warnings are sentences for the client about what was left out.
+func (t *Turn) Warnings() []string { return t.warnings }
+
+// Prepare checks a request and makes everything that its turn is started with.
+// It asks nothing of the upstream but its capabilities. Its errors are the
+// client's: [fault.Invalid] with the member at fault.
+func (g *Gateway) Prepare(ctx context.Context, r Request) (*Turn, error) {
+	caps, err := g.o.Provider.Capabilities(ctx, r.Model)
+	if err != nil {
+		return nil, fmt.Errorf("prepare turn: %w", err)
+	}
+	plan, err := g.choose(r, caps)
+	if err != nil {
+		return nil, err
+	}
+	t := &Turn{gateway: g, id: "turn_" + g.o.Host.NewID(), request: r, plan: plan, warnings: plan.warnings}
+	t.start = journal.TurnStarted{
+		Model: r.Model, Dialect: r.Dialect, Rest: r.Rest, Options: r.Options, Caller: r.Tools,
+		Bounds: journal.Bounds{
+			Rounds: g.o.Limits.Int(config.MaxRounds), Calls: g.o.Limits.Int(config.CallsPerRound),
+		},
+		ResultsAsUser: !caps.Results,
+		Snapshot:      plan.digest,
+	}
+	if len(plan.selected)+len(plan.advertised) == 0 {
+		return t, nil
+	}
+	told := disclosure.NewPlan(plan.selected, plan.advertised, disclosure.Options{Tools: plan.tools, Context: caps.Context})
+	if t.start.Block, err = told.Render(ctx); err != nil {
+		return nil, fmt.Errorf("prepare turn: %w", err)
+	}
+	if plan.tools {
+		t.tools = toolskill.New(toolskill.Options{
+			Skills: plan.reachable(), PageBytes: g.o.Limits.Int(config.PageSize),
+		})
+	}
+	return t, nil
+}
+
+// Run drives the turn and returns when it has ended or is parked for the
+// caller's tools. The error is the cause when it failed or was cancelled.
+func (t *Turn) Run(ctx context.Context, emit func(turn.Signal) error) (turn.Outcome, error) {
+	g := t.gateway
+	w := &watcher{began: g.o.Now(), now: g.o.Now}
+	if g.o.Record != nil {
+		recording, done := g.o.Record.Begin(ctx, t.id)
+		ctx = recording
+		defer done()
+	}
+	out, err := t.drive(ctx, func(s turn.Signal) error {
+		w.see(s)
+		return emit(s)
+	})
+	w.log(ctx, g.o.Logger, t, out, err)
+	return out, err
+}
+
+func (t *Turn) drive(ctx context.Context, emit func(turn.Signal) error) (turn.Outcome, error) {
+	g := t.gateway
+	log, at, state, err := t.open(ctx)
+	if err != nil {
+		return turn.Outcome{Reason: turn.Failed}, err
+	}
+	d := &turn.Driver{
+		Log: log, At: at, Provider: g.o.Provider, Tools: t.tools, Host: g.o.Host,
+		Header: t.request.Header, Logger: g.o.Logger,
+	}
+	state, out, err := d.Run(ctx, state, emit)
+	t.path = state.Path()
+	return out, err
+}
+
+// drafts are the facts that the turn begins with: the client's conversation and
+// everything that was rendered for it.
+func (t *Turn) drafts() []journal.Draft {
+	added := journal.MessagesAdded{Entries: make([]journal.Entry, len(t.request.Messages))}
+	for i, m := range t.request.Messages {
+		added.Entries[i] = journal.Entry{ID: journal.NodeID(fmt.Sprintf("%s.%d", t.id, i)), Message: m}
+	}
+	tip := added.Entries[len(added.Entries)-1].ID
+	return []journal.Draft{
+		{TurnID: t.id, Data: added},
+		{TurnID: t.id, Anchor: tip, Data: t.start},
+	}
+}
+
+// refusal is a 400 about one member.
+func refusal(param, detail, format string, args ...any) error {
+	e := fault.New(fault.Invalid, format, args...)
+	e.Param, e.Detail = param, detail
+	return e
+}

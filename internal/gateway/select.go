@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/skill"
+)
+
+// selection is what a request can reach, and in which form.
+type selection struct {
+	selected, advertised []skill.Skill
+	// tools: the skill tools are offered; otherwise bodies are written into the
+	// prompt.
+	tools    bool
+	digest   string
+	warnings []string
+}
+
+// reachable is the union, in order of names.
+func (s selection) reachable() []skill.Skill {
+	all := slices.Concat(s.selected, s.advertised)
+	slices.SortFunc(all, func(a, b skill.Skill) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// ownSkillTools are the names under which clients bring a skill tool of their
+// own (spec models-clients 3.2): advertising ours beside it would give the
+// model two ways to do one thing.
+func ownSkillTool(name string) bool {
+	switch strings.ToLower(name) {
+	case "skill", "skills", "activate_skill", "load_skill", "use_skill", "read_skill", "skills_read", "skills_list":
+		return true
+	}
+	return false
+}
+
+// choose works out what a request reaches (DESIGN section 6). Discovery stays
+// out where it can only harm.
+func (g *Gateway) choose(r Request, caps llm.Capabilities) (selection, error) {
+	snapshot := g.o.Skills()
+	if snapshot == nil {
+		if len(r.Skills) > 0 {
+			return selection{}, refusal("skills", "skills_disabled", "skills are turned off on this server (--no-skills), so %q cannot be used: leave \"skills\" out", r.Skills[0])
+		}
+		return selection{}, nil
+	}
+	s := selection{digest: snapshot.Digest(), tools: caps.Tools() && r.Options.Choice != llm.ChoiceNone}
+	var err error
+	if s.selected, err = pick(snapshot, r.Skills); err != nil {
+		return s, err
+	}
+	if r.Options.Choices > 1 && len(s.selected) > 0 {
+		return s, refusal("n", "n_with_skills", `"n" must be 1 when skills are selected: the server answers a model's reads in one conversation, not in several`)
+	}
+	rival := ownTool(r.Tools)
+	if strings.EqualFold(rival, "skills_read") {
+		// The model's only way to a body is the caller's.
+		s.tools = false
+	}
+	reason := g.noDiscovery(r, s, rival)
+	if reason == "" {
+		s.advertised = without(snapshot.Skills(), s.selected)
+	}
+	if rival != "" {
+		s.warnings = append(s.warnings, fmt.Sprintf("skills are not advertised: the request brings a skill tool of its own, %q", rival))
+	}
+	return s, nil
+}
+
+// noDiscovery says why no skill is advertised, or nothing.
+func (g *Gateway) noDiscovery(r Request, s selection, rival string) string {
+	switch {
+	case g.o.NoDiscovery:
+		return "the server's setting"
+	case r.Discovery != nil && !*r.Discovery:
+		return "the request"
+	case !s.tools:
+		return "the model cannot load what is advertised"
+	case r.Options.Structured:
+		return "the answer must be structured"
+	case r.Options.Choices > 1:
+		return "more than one choice is asked for"
+	case rival != "":
+		return "the client has skills of its own"
+	}
+	return ""
+}
+
+func ownTool(tools []llm.Declaration) string {
+	for _, d := range tools {
+		if ownSkillTool(d.Name) {
+			return d.Name
+		}
+	}
+	return ""
+}
+
+// pick finds the named skills, each once.
+func pick(snapshot *skill.Snapshot, names []string) ([]skill.Skill, error) {
+	var picked []skill.Skill
+	for _, name := range names {
+		s, ok := snapshot.Find(name)
+		if !ok {
+			return nil, unknownSkill(snapshot, name)
+		}
+		if !slices.ContainsFunc(picked, func(p skill.Skill) bool { return p.Name == s.Name }) {
+			picked = append(picked, s)
+		}
+	}
+	return picked, nil
+}
+
+func unknownSkill(snapshot *skill.Snapshot, name string) error {
+	var known []string
+	for _, s := range snapshot.Skills() {
+		known = append(known, s.Name)
+	}
+	if len(known) == 0 {
+		return refusal("skills", "skill_not_found", "there is no skill %q: this server has no skills; start it with --skills-dir DIR", name)
+	}
+	return refusal("skills", "skill_not_found", "there is no skill %q: the skills here are %s", name, strings.Join(known, ", "))
+}
+
+func without(all, taken []skill.Skill) []skill.Skill {
+	return slices.DeleteFunc(all, func(s skill.Skill) bool {
+		return slices.ContainsFunc(taken, func(t skill.Skill) bool { return t.Name == s.Name })
+	})
+}

@@ -1,0 +1,72 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/turn"
+	"github.com/metier-run/metier/skill"
+)
+
+// watcher gathers what the one wide log line of a turn tells.
+type watcher struct {
+	now   func() time.Time
+	began time.Time
+	first time.Duration // until the first piece that the client saw
+	calls int
+	reads []string
+}
+
+func (w *watcher) see(s turn.Signal) {
+	switch s.Kind {
+	case turn.Delta:
+		if w.first == 0 {
+			w.first = max(w.now().Sub(w.began), 1)
+		}
+	case turn.CallEnded:
+		w.calls++
+		if s.Result.Skill != "" {
+			w.reads = append(w.reads, s.Result.Skill+"/"+s.Result.Detail)
+		}
+	}
+}
+
+func (w *watcher) log(ctx context.Context, logger *slog.Logger, t *Turn, out turn.Outcome, err error) {
+	if logger == nil {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("turn", t.id), slog.String("model", t.request.Model), slog.String("outcome", string(out.Reason)),
+		slog.String("finish", string(out.Finish)), slog.Int("rounds", out.Rounds), slog.Int("host_calls", w.calls),
+		slog.Int("caller_calls", len(out.Waits)), slog.String("selected", names(t.plan.selected)),
+		slog.Int("advertised", len(t.plan.advertised)), slog.String("reads", strings.Join(w.reads, ",")),
+		slog.Int64("tokens_in", out.Usage.Input), slog.Int64("tokens_out", out.Usage.Output), slog.Int64("tokens_cached", out.Usage.Cached),
+		slog.Duration("first", w.first), slog.Duration("took", w.now().Sub(w.began)),
+	}
+	for _, warning := range t.warnings {
+		attrs = append(attrs, slog.String("warning", warning))
+	}
+	level := slog.LevelInfo
+	if err != nil {
+		attrs = append(attrs, slog.String("error", err.Error()))
+		if e, ok := errors.AsType[*llm.StatusError](err); ok {
+			attrs = append(attrs, slog.Int("upstream_status", e.Status))
+		}
+		if out.Reason == turn.Failed {
+			level = slog.LevelWarn
+		}
+	}
+	logger.LogAttrs(context.WithoutCancel(ctx), level, "turn", attrs...)
+}
+
+func names(skills []skill.Skill) string {
+	var n []string
+	for _, s := range skills {
+		n = append(n, s.Name)
+	}
+	return strings.Join(n, ",")
+}

@@ -1,0 +1,137 @@
+package openai
+
+import (
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/wire"
+)
+
+// parseChunk reads the fields of a chunk that the machine acts on, and its
+// delta. calls is reused for the fragments.
+func parseChunk(v jsontext.Value, calls []llm.CallDelta) (p llm.Piece, delta jsontext.Value) {
+	p.Raw = llm.Raw{Dialect: llm.OpenAIChat, Bytes: v}
+	for c := wire.Object(v); c.Next(); {
+		switch {
+		case c.Is("choices"):
+			if choice := firstChoice(c.Value); choice != nil {
+				delta = parseChoice(&p, choice, calls)
+			}
+		case c.Is("usage"):
+			p.Usage = ParseUsage(c.Value)
+		}
+	}
+	return p, delta
+}
+
+// firstChoice is the alternative 0 of a chunk, or else the first one there.
+func firstChoice(v jsontext.Value) jsontext.Value {
+	var first jsontext.Value
+	for c := wire.Array(v); c.Next(); {
+		if number(wire.Member(c.Value, "index")) == 0 {
+			return c.Value
+		}
+		if first == nil {
+			first = c.Value
+		}
+	}
+	return first
+}
+
+func parseChoice(p *llm.Piece, v jsontext.Value, calls []llm.CallDelta) jsontext.Value {
+	delta := jsontext.Value("{}")
+	for c := wire.Object(v); c.Next(); {
+		switch {
+		case c.Is("index"):
+			p.Choice = int(number(c.Value))
+		case c.Is("finish_reason"):
+			finish, _ := wire.String(c.Value)
+			p.Finish = llm.Finish(finish)
+		case c.Is("delta"):
+			delta = c.Value
+			parseDelta(p, delta, calls)
+		}
+	}
+	return delta
+}
+
+func parseDelta(p *llm.Piece, v jsontext.Value, calls []llm.CallDelta) {
+	for c := wire.Object(v); c.Next(); {
+		switch {
+		case c.Is("content"):
+			p.Text, _ = wire.String(c.Value)
+		case c.Is("reasoning_content"), c.Is("reasoning"):
+			p.Reasoning, _ = wire.String(c.Value)
+		case c.Is("tool_calls"):
+			for t := wire.Array(c.Value); t.Next(); {
+				calls = append(calls, parseCallDelta(t.Value))
+			}
+			p.Calls = calls
+		}
+	}
+}
+
+func parseCallDelta(v jsontext.Value) llm.CallDelta {
+	d := llm.CallDelta{Raw: v}
+	for c := wire.Object(v); c.Next(); {
+		switch {
+		case c.Is("index"):
+			d.Index = int(number(c.Value))
+		case c.Is("id"):
+			d.ID, _ = wire.String(c.Value)
+		case c.Is("function"):
+			d.Name, _ = wire.String(wire.Member(c.Value, "name"))
+			d.Arguments = argumentText(wire.Member(c.Value, "arguments"))
+		}
+	}
+	return d
+}
+
+// number is a whole JSON number, or 0.
+func number(v jsontext.Value) int64 {
+	n, err := strconv.ParseInt(string(v), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// ParseUsage reads a usage object; null gives nil.
+func ParseUsage(v jsontext.Value) *llm.Usage {
+	if len(v) == 0 || v[0] != '{' {
+		return nil
+	}
+	u := &llm.Usage{}
+	for c := wire.Object(v); c.Next(); {
+		switch {
+		case c.Is("prompt_tokens"):
+			u.Input = number(c.Value)
+		case c.Is("completion_tokens"):
+			u.Output = number(c.Value)
+		case c.Is("total_tokens"):
+			u.Total = number(c.Value)
+		case c.Is("prompt_tokens_details"):
+			u.Cached = number(wire.Member(c.Value, "cached_tokens"))
+		case c.Is("completion_tokens_details"):
+			u.Reasoning = number(wire.Member(c.Value, "reasoning_tokens"))
+		}
+	}
+	return u
+}
+
+// AppendUsage writes a usage object.
+func AppendUsage(dst []byte, u llm.Usage) []byte {
+	dst = append(dst, `{"prompt_tokens":`...)
+	dst = strconv.AppendInt(dst, u.Input, 10)
+	dst = append(dst, `,"completion_tokens":`...)
+	dst = strconv.AppendInt(dst, u.Output, 10)
+	dst = append(dst, `,"total_tokens":`...)
+	dst = strconv.AppendInt(dst, u.Total, 10)
+	dst = append(dst, `,"prompt_tokens_details":{"cached_tokens":`...)
+	dst = strconv.AppendInt(dst, u.Cached, 10)
+	dst = append(dst, `},"completion_tokens_details":{"reasoning_tokens":`...)
+	dst = strconv.AppendInt(dst, u.Reasoning, 10)
+	return append(dst, "}}"...)
+}

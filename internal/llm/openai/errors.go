@@ -1,0 +1,63 @@
+package openai
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/wire"
+)
+
+// statusError is an upstream's refusal with what a client acts on.
+func statusError(res *http.Response, body []byte) *llm.StatusError {
+	e := &llm.StatusError{Status: res.StatusCode, Header: http.Header{}, Body: body}
+	for name, values := range res.Header {
+		if passesBack(name) {
+			e.Header[name] = values
+		}
+	}
+	if wire.Lenient(body) {
+		if fault := wire.Member(jsontext.Value(body), "error"); !wire.IsNull(fault) {
+			e.Message = errorText(fault)
+			if fault.Kind() == '{' {
+				e.Dialect = llm.OpenAIChat
+			}
+			return e
+		}
+	}
+	e.Message = excerpt(body)
+	return e
+}
+
+// passesBack reports whether a client acts on a header of an upstream's answer.
+func passesBack(name string) bool {
+	name = strings.ToLower(name)
+	if strings.HasPrefix(name, "x-ratelimit-") {
+		return true
+	}
+	return slices.Contains([]string{"content-type", "retry-after", "retry-after-ms", "x-should-retry", "www-authenticate"}, name)
+}
+
+// passesOn lists the headers of a client that an upstream may see: credentials
+// (replaced by the upstream's own key where there is one), what routers bill
+// and attribute by, and traces.
+func passesOn() []string {
+	return []string{
+		"Authorization", "Openai-Organization", "Openai-Project", "Openai-Beta",
+		"Http-Referer", "X-Title", "Idempotency-Key", "Traceparent", "Tracestate",
+	}
+}
+
+// PassHeader is the part of a client's header that an upstream may see.
+func PassHeader(client http.Header) http.Header {
+	h := http.Header{}
+	for _, name := range passesOn() {
+		if v := client.Values(name); len(v) > 0 {
+			h[name] = v
+		}
+	}
+	return h
+}

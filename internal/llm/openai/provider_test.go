@@ -1,0 +1,186 @@
+package openai_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/metier-run/metier/internal/config"
+	"github.com/metier-run/metier/internal/fault"
+	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/llm/llmtest"
+	"github.com/metier-run/metier/internal/llm/openai"
+	"github.com/metier-run/metier/internal/llm/scripted"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func connect(t *testing.T, h http.Handler, o openai.Options) *openai.Provider {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	transport := openai.NewTransport(o.Limits)
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		srv.Close()
+	})
+	base, err := url.Parse(srv.URL + "/v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Base, o.Transport = base, transport
+	n := 0
+	o.NewID = func() string { n++; return strings.Repeat("i", n) }
+	return openai.New(o)
+}
+
+func TestConformance(t *testing.T) {
+	llmtest.Run(t, func(t *testing.T, scenario string) (llm.Provider, string) {
+		h, err := scripted.New(scripted.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return connect(t, h, openai.Options{}), scenario
+	})
+}
+
+func ask(ctx context.Context, p *openai.Provider, r *llm.Request) (*llm.Reply, error) {
+	for piece, err := range p.Stream(ctx, r) {
+		if err != nil {
+			return nil, err
+		}
+		if piece.Reply != nil {
+			return piece.Reply, nil
+		}
+	}
+	return nil, errors.New("no reply")
+}
+
+func question(model string) *llm.Request {
+	return &llm.Request{Model: model, Messages: []llm.Message{llm.TextMessage(llm.User, "hi")}}
+}
+
+// TestKey: the upstream's own key goes in place of the client's, and a client's
+// goes through when there is none.
+func TestKey(t *testing.T) {
+	for _, c := range []struct{ own, client, want string }{
+		{"upstream-key", "Bearer client-key", "Bearer upstream-key"},
+		{"", "Bearer client-key", "Bearer client-key"},
+		{"", "", ""},
+	} {
+		h, err := scripted.New(scripted.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := connect(t, h, openai.Options{Key: config.NewSecret(c.own)})
+		r := question("hello")
+		if c.client != "" {
+			r.Header = http.Header{"Authorization": {c.client}}
+		}
+		if _, err := ask(t.Context(), p, r); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.Requests()[0].Header.Get("Authorization"); got != c.want {
+			t.Errorf("own %q, client %q: upstream saw %q, want %q", c.own, c.client, got, c.want)
+		}
+	}
+}
+
+func TestPassHeader(t *testing.T) {
+	client := http.Header{}
+	for _, name := range []string{"Authorization", "OpenAI-Organization", "Cookie", "X-Forwarded-For", "Accept-Encoding", "Traceparent"} {
+		client.Set(name, "x")
+	}
+	got := openai.PassHeader(client)
+	for _, name := range []string{"Cookie", "X-Forwarded-For", "Accept-Encoding"} {
+		if got.Get(name) != "" {
+			t.Errorf("%s went upstream", name)
+		}
+	}
+	for _, name := range []string{"Authorization", "OpenAI-Organization", "Traceparent"} {
+		if got.Get(name) == "" {
+			t.Errorf("%s did not go upstream", name)
+		}
+	}
+}
+
+// TestRedirect: a redirect is not followed, so that a key goes nowhere else.
+func TestRedirect(t *testing.T) {
+	p := connect(t, http.RedirectHandler("http://127.0.0.1:9/elsewhere", http.StatusTemporaryRedirect), openai.Options{Key: config.NewSecret("k")})
+	_, err := ask(t.Context(), p, question("m"))
+	if e, ok := errors.AsType[*llm.StatusError](err); !ok || e.Status != http.StatusTemporaryRedirect {
+		t.Errorf("error %v, want the redirect as a StatusError", err)
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	base, _ := url.Parse("http://127.0.0.1:1/v1")
+	transport := openai.NewTransport(config.Values{})
+	p := openai.New(openai.Options{Base: base, Transport: transport})
+	_, err := ask(t.Context(), p, question("m"))
+	if e, ok := errors.AsType[*fault.Error](err); !ok || e.Code != fault.Upstream || !strings.Contains(e.Message, "http://127.0.0.1:1/v1") {
+		t.Errorf("error %v, want one that names the upstream", err)
+	}
+	if _, err := p.Models(t.Context()); fault.From(err).Code != fault.Upstream {
+		t.Errorf("Models: %v", err)
+	}
+}
+
+// TestStall: an upstream that falls silent inside its answer is given up.
+func TestStall(t *testing.T) {
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write([]byte(`data: {"choices":[{"index":0,"delta":{"content":"half"}}]}` + "\n\n"))
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	limits, err := config.Values{}.Set(config.UpstreamStall, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := connect(t, h, openai.Options{Limits: limits})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	_, err = ask(ctx, p, question("m"))
+	if e, ok := errors.AsType[*fault.Error](err); !ok || e.Code != fault.Timeout {
+		t.Errorf("error %v, want a timeout", err)
+	}
+}
+
+// TestAllocations gates the cost of a chunk, in allocations, never in time.
+func TestAllocations(t *testing.T) {
+	const chunks = 2000
+	var body strings.Builder
+	for range chunks {
+		body.WriteString(`data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"word "},"finish_reason":null}]}` + "\n\n")
+	}
+	body.WriteString(`data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n")
+	p := openai.New(openai.Options{Base: &url.URL{Scheme: "http", Host: "x"}, Transport: fixed(body.String())})
+	perRun := testing.AllocsPerRun(5, func() {
+		if _, err := ask(context.Background(), p, question("m")); err != nil {
+			t.Error(err)
+		}
+	})
+	// Two a chunk (its piece and its text), and what a request costs once.
+	if per := perRun / chunks; per > 2.1 {
+		t.Errorf("%.2f allocations a chunk, want at most 2.1", per)
+	} else {
+		t.Logf("%.2f allocations a chunk", per)
+	}
+}
+
+// fixed answers every request with one stream.
+type fixed string
+
+func (f fixed) RoundTrip(*http.Request) (*http.Response, error) {
+	rec := httptest.NewRecorder()
+	rec.Header().Set("Content-Type", "text/event-stream")
+	_, _ = rec.WriteString(string(f))
+	return rec.Result(), nil
+}

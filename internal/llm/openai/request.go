@@ -1,0 +1,323 @@
+package openai
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/wire"
+)
+
+// Request is a client's Chat Completions request.
+type Request struct {
+	*llm.Request
+	// Stream and IncludeUsage are how the client wants its answer; upstream is
+	// always asked for a stream with usage.
+	Stream       bool
+	IncludeUsage bool
+}
+
+// DecodeError is a request that is not of the format. Param names the member.
+type DecodeError struct{ Param, Message string }
+
+// Error is the text.
+func (e *DecodeError) Error() string { return e.Message }
+
+// DecodeRequest reads a request body. Values are slices of body, which must not
+// change afterwards. Members of other hosts' extensions stay in Rest, where
+// [Request.Take] finds them. With full, messages are decoded for a provider of
+// another dialect. The error is a [*DecodeError].
+func DecodeRequest(body []byte, full bool) (*Request, error) {
+	if err := wire.Check(body); err != nil {
+		return nil, &DecodeError{Message: "the body is not valid JSON: " + err.Error()}
+	}
+	if jsontext.Value(body).Kind() != '{' {
+		return nil, &DecodeError{Message: "the body must be a JSON object with the members model and messages"}
+	}
+	r := &Request{Request: &llm.Request{Dialect: llm.OpenAIChat}}
+	for c := wire.Object(body); c.Next(); {
+		if err := r.member(&c, full); err != nil {
+			return nil, err
+		}
+	}
+	if r.Model == "" {
+		return nil, &DecodeError{Param: "model", Message: `"model" is missing: name one that GET /v1/models lists`}
+	}
+	if len(r.Messages) == 0 {
+		return nil, &DecodeError{Param: "messages", Message: `"messages" is missing or empty: give at least one message`}
+	}
+	return r, nil
+}
+
+func (r *Request) member(c *wire.Cursor, full bool) error {
+	name, value := string(c.Name), c.Value
+	var err error
+	switch name {
+	case "messages":
+		r.Messages, err = decodeMessages(value, full)
+		value = nil
+	case "tools":
+		if wire.IsNull(value) {
+			break
+		}
+		r.Tools, err = decodeTools(value)
+		value = nil
+	case "model":
+		text, ok := wire.String(value)
+		if !ok {
+			err = &DecodeError{Param: name, Message: `"model" must be a string`}
+		}
+		r.Model = text
+	case "stream":
+		r.Stream, err = boolean(name, value)
+	case "stream_options":
+		r.IncludeUsage = string(wire.Member(value, "include_usage")) == "true"
+	case "n":
+		r.Options.Choices, err = integer(name, value)
+	case "tool_choice":
+		r.Options.Choice = decodeChoice(value)
+	case "response_format":
+		kind, _ := wire.String(wire.Member(value, "type"))
+		r.Options.Structured = kind == "json_schema" || kind == "json_object"
+	}
+	r.Rest = append(r.Rest, llm.Member{Name: name, Value: value})
+	return err
+}
+
+func boolean(name string, v jsontext.Value) (bool, error) {
+	switch {
+	case string(v) == "true":
+		return true, nil
+	case string(v) == "false" || wire.IsNull(v):
+		return false, nil
+	}
+	return false, &DecodeError{Param: name, Message: fmt.Sprintf("%q must be true or false", name)}
+}
+
+func integer(name string, v jsontext.Value) (int, error) {
+	if wire.IsNull(v) {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(string(v))
+	if err != nil || n < 1 {
+		return 0, &DecodeError{Param: name, Message: fmt.Sprintf("%q must be a whole number from 1 on", name)}
+	}
+	return n, nil
+}
+
+func decodeMessages(v jsontext.Value, full bool) ([]llm.Message, error) {
+	if v.Kind() != '[' {
+		return nil, &DecodeError{Param: "messages", Message: `"messages" must be an array of message objects`}
+	}
+	var messages []llm.Message
+	for c := wire.Array(v); c.Next(); {
+		at := fmt.Sprintf("messages[%d]", len(messages))
+		if c.Value.Kind() != '{' {
+			return nil, &DecodeError{Param: at, Message: at + " must be an object with role and content"}
+		}
+		m := decodeMessage(c.Value, full)
+		if m.Role == "" {
+			return nil, &DecodeError{Param: at + ".role", Message: at + " has no role"}
+		}
+		messages = append(messages, m)
+	}
+	return messages, nil
+}
+
+func decodeTools(v jsontext.Value) ([]llm.Declaration, error) {
+	if v.Kind() != '[' {
+		return nil, &DecodeError{Param: "tools", Message: `"tools" must be an array`}
+	}
+	var tools []llm.Declaration
+	for c := wire.Array(v); c.Next(); {
+		d := llm.Declaration{Raw: llm.Raw{Dialect: llm.OpenAIChat, Bytes: c.Value}}
+		// Custom tools have their definition under another member.
+		for _, kind := range []string{"function", "custom"} {
+			if f := wire.Member(c.Value, kind); f != nil {
+				d.Name, _ = wire.String(wire.Member(f, "name"))
+				d.Description, _ = wire.String(wire.Member(f, "description"))
+				d.Parameters = wire.Member(f, "parameters")
+			}
+		}
+		tools = append(tools, d)
+	}
+	return tools, nil
+}
+
+func decodeChoice(v jsontext.Value) llm.ChoiceMode {
+	if wire.IsNull(v) {
+		return llm.ChoiceUnset
+	}
+	if s, ok := wire.String(v); ok {
+		switch m := llm.ChoiceMode(s); m {
+		case llm.ChoiceAuto, llm.ChoiceNone, llm.ChoiceRequired:
+			return m
+		}
+		return llm.ChoiceOther
+	}
+	switch kind, _ := wire.String(wire.Member(v, "type")); kind {
+	case "function", "custom":
+		return llm.ChoiceNamed
+	}
+	return llm.ChoiceOther
+}
+
+// Take removes a member from Rest and returns its value, or nil.
+func (r *Request) Take(name string) jsontext.Value {
+	for i, m := range r.Rest {
+		if m.Name == name {
+			r.Rest = append(r.Rest[:i:i], r.Rest[i+1:]...)
+			return m.Value
+		}
+	}
+	return nil
+}
+
+// encodeRequest is the body for an upstream: the client's members in their
+// order, with what the host changes, and a stream with usage asked for.
+func encodeRequest(r *llm.Request) []byte {
+	rest := r.Rest
+	if r.Dialect != llm.OpenAIChat {
+		rest = []llm.Member{{Name: "model", Value: wire.AppendString(nil, r.Model)}}
+	}
+	size := 256
+	for _, m := range r.Messages {
+		size += len(m.Raw.Bytes) + len(m.Tail) + 64
+	}
+	for _, d := range r.Tools {
+		size += len(d.Raw.Bytes) + len(d.Parameters) + len(d.Description) + 64
+	}
+	e := &encoder{out: append(make([]byte, 0, size), '{'), request: r}
+	for _, m := range rest {
+		e.member(m)
+	}
+	e.missing()
+	return append(e.out, '}')
+}
+
+// encoder writes one request body.
+type encoder struct {
+	out     []byte
+	request *llm.Request
+	wrote   struct{ messages, tools, stream, options, choice bool }
+}
+
+func (e *encoder) name(name string) {
+	if len(e.out) > 1 {
+		e.out = append(e.out, ',')
+	}
+	e.out = append(wire.AppendString(e.out, name), ':')
+}
+
+func (e *encoder) member(m llm.Member) {
+	switch m.Name {
+	case "messages":
+		e.messages()
+	case "tools":
+		if m.Value == nil {
+			e.tools()
+			return
+		}
+		// The client wrote null: that is nothing once there are tools.
+		if len(e.request.Tools) == 0 {
+			e.name(m.Name)
+			e.out = append(e.out, m.Value...)
+		}
+	case "stream":
+		e.stream()
+	case "stream_options":
+		e.options(m.Value)
+	case "tool_choice":
+		if e.request.Choice == llm.ChoiceUnset {
+			e.name(m.Name)
+			e.out = append(e.out, m.Value...)
+			e.wrote.choice = true
+			return
+		}
+		e.choice()
+	default:
+		e.name(m.Name)
+		e.out = append(e.out, m.Value...)
+	}
+}
+
+// missing writes what the client did not send and the host needs.
+func (e *encoder) missing() {
+	if !e.wrote.messages {
+		e.messages()
+	}
+	if !e.wrote.tools && len(e.request.Tools) > 0 {
+		e.tools()
+	}
+	if !e.wrote.choice && e.request.Choice != llm.ChoiceUnset && len(e.request.Tools) > 0 {
+		e.choice()
+	}
+	if !e.wrote.stream {
+		e.stream()
+	}
+	if !e.wrote.options {
+		e.options(nil)
+	}
+}
+
+func (e *encoder) messages() {
+	e.wrote.messages = true
+	e.name("messages")
+	e.out = append(e.out, '[')
+	for i, m := range e.request.Messages {
+		if i > 0 {
+			e.out = append(e.out, ',')
+		}
+		e.out = appendMessage(e.out, m)
+	}
+	e.out = append(e.out, ']')
+}
+
+func (e *encoder) tools() {
+	e.wrote.tools = true
+	e.name("tools")
+	e.out = append(e.out, '[')
+	for i, d := range e.request.Tools {
+		if i > 0 {
+			e.out = append(e.out, ',')
+		}
+		e.out = appendDeclaration(e.out, d)
+	}
+	e.out = append(e.out, ']')
+}
+
+func appendDeclaration(dst []byte, d llm.Declaration) []byte {
+	if d.Raw.Is(llm.OpenAIChat) {
+		return append(dst, d.Raw.Bytes...)
+	}
+	dst = append(dst, `{"type":"function","function":{"name":`...)
+	dst = wire.AppendString(dst, d.Name)
+	dst = append(dst, `,"description":`...)
+	dst = wire.AppendString(dst, d.Description)
+	dst = append(dst, `,"parameters":`...)
+	dst = append(dst, d.Parameters...)
+	return append(dst, "}}"...)
+}
+
+func (e *encoder) stream() {
+	e.wrote.stream = true
+	e.name("stream")
+	e.out = append(e.out, "true"...)
+}
+
+func (e *encoder) options(client jsontext.Value) {
+	e.wrote.options = true
+	if wire.IsNull(client) || client.Kind() != '{' {
+		client = jsontext.Value("{}")
+	}
+	e.name("stream_options")
+	e.out = append(e.out, wire.Set(client, "include_usage", []byte("true"))...)
+}
+
+func (e *encoder) choice() {
+	e.wrote.choice = true
+	e.name("tool_choice")
+	e.out = wire.AppendString(e.out, string(e.request.Choice))
+}

@@ -1,0 +1,200 @@
+package openai
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/metier-run/metier/internal/config"
+	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/wire"
+)
+
+// reply follows one generation, event by event.
+type reply struct {
+	newID    func() string
+	max      int64
+	size     int64
+	assembly Assembly
+	calls    []llm.CallDelta // reused from event to event
+	seen     []seenCall
+	finish   llm.Finish
+	usage    llm.Usage
+	model    string
+	any      bool
+}
+
+// seenCall is a call of the reply and how the upstream and we number it.
+type seenCall struct {
+	wireIndex int
+	id        string
+}
+
+// event takes one event's data. done is set by the end mark.
+func (r *reply) event(e wire.Event) (p llm.Piece, done bool, err error) {
+	data := jsontext.Value(e.Data)
+	if string(data) == "[DONE]" {
+		return llm.Piece{}, true, nil
+	}
+	if r.size += int64(len(data)); r.size > r.max {
+		return llm.Piece{}, false, &llm.StreamError{Message: fmt.Sprintf("the reply is larger than %d bytes (limit %s)", r.max, config.UpstreamReply)}
+	}
+	if !wire.Lenient(data) {
+		return llm.Piece{}, false, &llm.StreamError{Message: "an event is not JSON: " + excerpt(data)}
+	}
+	if fault := wire.Member(data, "error"); !wire.IsNull(fault) {
+		return llm.Piece{}, false, &llm.StreamError{Message: errorText(fault), Raw: slices.Clone(data)}
+	}
+	p, delta := parseChunk(data, r.calls[:0])
+	r.take(&p, delta)
+	return p, false, nil
+}
+
+// take notes what a piece and its delta add to the reply and makes its calls unambiguous.
+func (r *reply) take(p *llm.Piece, delta jsontext.Value) {
+	r.calls = p.Calls
+	if r.model == "" {
+		r.model, _ = wire.String(wire.Member(p.Raw.Bytes, "model"))
+	}
+	if p.Usage != nil {
+		r.usage = *p.Usage
+	}
+	if p.Choice != 0 {
+		r.any = true
+		if p.Finish != "" && r.finish == "" {
+			r.finish = p.Finish
+		}
+		return
+	}
+	if p.Finish != "" {
+		r.finish = p.Finish
+	}
+	if delta != nil {
+		r.any = true
+		r.assembly.Delta(delta)
+	}
+	for i := range p.Calls {
+		if r.number(&p.Calls[i]) {
+			p.Raw = llm.Raw{}
+		}
+		r.assembly.Call(p.Calls[i])
+	}
+}
+
+// number makes a fragment's index dense and sees to it that its call has an id
+// of its own. It reports whether the fragment had to change. Some servers send
+// whole calls that all have index 0, or none, or no id.
+func (r *reply) number(d *llm.CallDelta) bool {
+	at := -1
+	for i := len(r.seen) - 1; i >= 0; i-- {
+		if r.seen[i].wireIndex == d.Index {
+			at = i
+			break
+		}
+	}
+	fresh := at < 0 || (d.ID != "" && d.Name != "" && r.seen[at].id != d.ID)
+	changed := false
+	if fresh {
+		taken := slices.ContainsFunc(r.seen, func(s seenCall) bool { return s.id == d.ID })
+		if d.ID == "" || taken {
+			d.ID = "call_" + r.newID()
+			d.Raw = wire.Set(d.Raw, "id", wire.AppendString(nil, d.ID))
+			changed = true
+		}
+		at = len(r.seen)
+		r.seen = append(r.seen, seenCall{wireIndex: d.Index, id: d.ID})
+	}
+	if d.Index != at {
+		d.Index = at
+		d.Raw = wire.Set(d.Raw, "index", strconv.AppendInt(nil, int64(at), 10))
+		changed = true
+	}
+	return changed
+}
+
+// end is the reply when the stream is over. done tells whether the end mark
+// came.
+func (r *reply) end(done bool, err error) (*llm.Reply, error) {
+	if err != nil && err != io.EOF {
+		return nil, &llm.StreamError{Message: "the connection broke", Err: err}
+	}
+	if r.finish == "" {
+		if !done || !r.any {
+			return nil, &llm.StreamError{Message: "it ended in the middle of a reply"}
+		}
+		r.finish = llm.FinishStop
+	}
+	raw := r.assembly.Message()
+	m := decodeMessage(raw, true)
+	if reasoning := reasoningText(raw); reasoning != "" {
+		m.Parts = slices.Insert(m.Parts, 0, llm.Part{Kind: llm.Reasoning, Text: reasoning})
+	}
+	return &llm.Reply{Message: m, Finish: r.finish, Usage: r.usage, Model: r.model}, nil
+}
+
+func reasoningText(m jsontext.Value) string {
+	for _, name := range []string{"reasoning_content", "reasoning"} {
+		if text, _ := wire.String(wire.Member(m, name)); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// whole reads a completion that an upstream sent in one piece although a stream
+// was asked for.
+func (r *reply) whole(body jsontext.Value) (llm.Piece, error) {
+	if !wire.Lenient(body) {
+		return llm.Piece{}, &llm.StreamError{Message: "the answer is not JSON: " + excerpt(body)}
+	}
+	if fault := wire.Member(body, "error"); !wire.IsNull(fault) {
+		return llm.Piece{}, &llm.StreamError{Message: errorText(fault), Raw: slices.Clone(body)}
+	}
+	choice := firstChoice(wire.Member(body, "choices"))
+	m := wire.Member(choice, "message")
+	if m == nil {
+		return llm.Piece{}, &llm.StreamError{Message: "the answer has no choices: " + excerpt(body)}
+	}
+	p := llm.Piece{Usage: ParseUsage(wire.Member(body, "usage"))}
+	finish, _ := wire.String(wire.Member(choice, "finish_reason"))
+	p.Finish = llm.Finish(finish)
+	parseDelta(&p, m, nil)
+	for i := range p.Calls {
+		d := &p.Calls[i]
+		d.Index = i // the elements of a whole message have no index
+		d.Raw = wire.Set(d.Raw, "index", strconv.AppendInt(nil, int64(i), 10))
+		r.number(d)
+		r.assembly.Call(*d)
+	}
+	r.assembly.Delta(m)
+	r.any, r.finish = true, p.Finish
+	if p.Usage != nil {
+		r.usage = *p.Usage
+	}
+	r.model, _ = wire.String(wire.Member(body, "model"))
+	return p, nil
+}
+
+// excerptSize is how much of a strange answer an error shows.
+const excerptSize = 200
+
+func excerpt(b []byte) string {
+	if len(b) <= excerptSize {
+		return strconv.Quote(string(b))
+	}
+	return strconv.Quote(string(b[:excerptSize])) + "…"
+}
+
+// errorText is the message of an error member, which is an object or a string.
+func errorText(v jsontext.Value) string {
+	if s, ok := wire.String(v); ok {
+		return s
+	}
+	if s, ok := wire.String(wire.Member(v, "message")); ok {
+		return s
+	}
+	return excerpt(v)
+}

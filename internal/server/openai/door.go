@@ -1,0 +1,230 @@
+// Package openai is the door for clients of the OpenAI API: Chat Completions
+// and the model list.
+//
+// It decodes a request, hands it to the gateway, and encodes the signals that
+// come back as one well-formed completion over all rounds. It holds no loop, no
+// skills logic and no provider logic.
+//
+// Start at [New].
+package openai
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/metier-run/metier/internal/config"
+	"github.com/metier-run/metier/internal/fault"
+	"github.com/metier-run/metier/internal/gateway"
+	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/llm/openai"
+	"github.com/metier-run/metier/internal/server"
+	"github.com/metier-run/metier/internal/turn"
+	"github.com/metier-run/metier/internal/wire"
+)
+
+// Headers of our own.
+const (
+	// SkillsHeader selects skills for clients that cannot add a field.
+	SkillsHeader = "X-Metier-Skills"
+	// WarningHeader names what was left out or refused.
+	WarningHeader = "X-Metier-Warning"
+)
+
+// Options set up a [Door].
+type Options struct {
+	Gateway *gateway.Gateway
+	Limits  config.Values
+	Now     func() time.Time
+	NewID   func() string
+}
+
+// Door answers the OpenAI routes.
+type Door struct{ options Options }
+
+var _ server.Door = (*Door)(nil)
+
+// New makes the door.
+func New(o Options) *Door { return &Door{options: o} }
+
+// Routes are those of DESIGN section 6 that the door has so far.
+func (d *Door) Routes() map[string]http.Handler {
+	return map[string]http.Handler{
+		"POST /v1/chat/completions": http.HandlerFunc(d.chat),
+		"GET /v1/models":            http.HandlerFunc(d.models),
+		"GET /v1/models/{id...}":    http.HandlerFunc(d.model),
+	}
+}
+
+// Owns claims everything below /v1.
+func (d *Door) Owns(path string) bool { return path == "/v1" || strings.HasPrefix(path, "/v1/") }
+
+func (d *Door) chat(w http.ResponseWriter, r *http.Request) {
+	req, in, err := d.decode(r)
+	if err != nil {
+		d.Refuse(w, r, err)
+		return
+	}
+	t, err := d.options.Gateway.Prepare(r.Context(), in)
+	if err != nil {
+		d.Refuse(w, r, err)
+		return
+	}
+	for _, warning := range t.Warnings() {
+		w.Header().Add(WarningHeader, warning)
+	}
+	head := openai.Head{ID: "chatcmpl-" + d.options.NewID(), Created: d.options.Now().Unix(), Model: req.Model}
+	if req.Stream {
+		d.stream(w, r, t, newEncoder(head, req.IncludeUsage))
+		return
+	}
+	d.buffer(w, r, t, head)
+}
+
+// decode reads a request and takes the members that are for the host.
+func (d *Door) decode(r *http.Request) (*openai.Request, gateway.Request, error) {
+	body, err := server.ReadBody(r)
+	if err != nil {
+		return nil, gateway.Request{}, err
+	}
+	req, err := openai.DecodeRequest(body, d.options.Gateway.Dialect() != llm.OpenAIChat)
+	if err != nil {
+		return nil, gateway.Request{}, err
+	}
+	in := gateway.Request{Request: req.Request, Header: openai.PassHeader(r.Header)}
+	if in.Skills, err = skillNames(req.Take("skills"), r.Header.Values(SkillsHeader)); err != nil {
+		return nil, in, err
+	}
+	if in.Discovery, err = flag("skills_discovery", req.Take("skills_discovery")); err != nil {
+		return nil, in, err
+	}
+	// Delegation comes with children; narrowing it to nothing is already true.
+	if _, err = flag("multi_agent", req.Take("multi_agent")); err != nil {
+		return nil, in, err
+	}
+	return req, in, nil
+}
+
+// skillNames joins the body's list and the header's, which is separated by
+// commas.
+func skillNames(v jsontext.Value, header []string) ([]string, error) {
+	var names []string
+	if !wire.IsNull(v) {
+		if err := json.Unmarshal(v, &names); err != nil {
+			return nil, &openai.DecodeError{Param: "skills", Message: `"skills" must be an array of skill names, for example ["pdf"]`}
+		}
+	}
+	for _, line := range header {
+		for name := range strings.SplitSeq(line, ",") {
+			if name = strings.TrimSpace(name); name != "" {
+				names = append(names, name)
+			}
+		}
+	}
+	return names, nil
+}
+
+func flag(name string, v jsontext.Value) (*bool, error) {
+	if wire.IsNull(v) {
+		return nil, nil
+	}
+	on := string(v) == "true"
+	if !on && string(v) != "false" {
+		return nil, &openai.DecodeError{Param: name, Message: `"` + name + `" must be true or false`}
+	}
+	return &on, nil
+}
+
+func (d *Door) stream(w http.ResponseWriter, r *http.Request, t *gateway.Turn, e *encoder) {
+	s := server.NewStream(w, d.options.Limits.Duration(config.KeepAlive))
+	out, err := t.Run(r.Context(), func(signal turn.Signal) error {
+		if signal.Kind != turn.Delta {
+			return nil
+		}
+		b := e.piece(signal.Round, signal.Piece)
+		if b == nil && signal.Piece.More {
+			return nil
+		}
+		return s.Write(b, !signal.Piece.More)
+	})
+	switch {
+	case err == nil:
+		err = s.Write(e.end(out), true)
+	case !s.Begun():
+		_ = s.Close() // nothing was written, so nothing can fail
+		d.Refuse(w, r, err)
+		return
+	default:
+		err = s.Write(e.fail(streamError(err)), true)
+	}
+	if closeErr := s.Close(); err != nil || closeErr != nil {
+		// The client must not take half an answer for a whole one.
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func (d *Door) buffer(w http.ResponseWriter, r *http.Request, t *gateway.Turn, head openai.Head) {
+	var c openai.Collector
+	out, err := t.Run(r.Context(), func(signal turn.Signal) error {
+		if signal.Kind == turn.Delta {
+			c.Add(signal.Piece)
+		}
+		return nil
+	})
+	if err != nil {
+		d.Refuse(w, r, err)
+		return
+	}
+	server.WriteBody(w, http.StatusOK, c.Completion(head, out.Finish, out.Rounds, out.Usage))
+}
+
+func (d *Door) models(w http.ResponseWriter, r *http.Request) {
+	models, err := d.list(r.Context())
+	if err != nil {
+		d.Refuse(w, r, err)
+		return
+	}
+	out := []byte(`{"object":"list","data":[`)
+	for i, m := range models {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendModel(out, m)
+	}
+	server.WriteBody(w, http.StatusOK, append(out, "]}"...))
+}
+
+func (d *Door) model(w http.ResponseWriter, r *http.Request) {
+	id := r.PathValue("id")
+	models, err := d.list(r.Context())
+	if err != nil {
+		d.Refuse(w, r, err)
+		return
+	}
+	for _, m := range models {
+		if m.ID == id {
+			server.WriteBody(w, http.StatusOK, appendModel(nil, m))
+			return
+		}
+	}
+	e := fault.New(fault.NotFound, "there is no model %q here: GET /v1/models lists those there are", id)
+	e.Detail, e.Param = "model_not_found", "model"
+	d.Refuse(w, r, e)
+}
+
+func (d *Door) list(ctx context.Context) ([]llm.Model, error) {
+	return d.options.Gateway.Models(ctx)
+}
+
+func appendModel(dst []byte, m llm.Model) []byte {
+	if m.Raw.Is(llm.OpenAIChat) {
+		return append(dst, m.Raw.Bytes...)
+	}
+	dst = append(dst, `{"id":`...)
+	dst = wire.AppendString(dst, m.ID)
+	return append(dst, `,"object":"model","created":0,"owned_by":"metier"}`...)
+}

@@ -1,0 +1,21 @@
+// Package skill reads Agent Skills: folders with a SKILL.md whose front matter
+// says what the skill is for and whose body says how to do it.
+//
+// [Load] scans directories and gives an immutable [Snapshot]; [Parse] reads one
+// manifest. The package is strict about little (a skill needs front matter that
+// is valid YAML, a description, and a name) and forgiving about the rest: what
+// is out of order loads with a [Warning], and a skill that cannot be loaded is
+// listed in [Snapshot.Errors] and never takes another down.
+//
+// It never runs anything that a skill ships, never writes, and never opens a
+// path outside a skill's folder, whatever a link or a caller names.
+//
+//	s, err := skill.Load(ctx, skill.Options{Roots: []skill.Root{{Dir: "skills"}}})
+//	if err != nil { ... }
+//	pdf, ok := s.Find("pdf")
+//	body, err := pdf.Body(ctx)
+//
+// Snapshots and skills are safe for concurrent use.
+//
+// Start at [Load], then [Skill].
+package skill
