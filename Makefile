@@ -11,11 +11,6 @@ VERSION     ?= $(shell git describe --always --dirty --tags 2>/dev/null || echo 
 
 TOOL := $(GO) tool -modfile=tools/go.mod
 
-# What lies beside the checkout where the project is written; elsewhere give your
-# own folders.
-METIER_CORPUS   ?= $(abspath $(wildcard ../shared/corpus/published))
-METIER_CAPTURES ?= $(abspath $(wildcard ../shared/spec/captures))
-
 .DEFAULT_GOAL := help
 .PHONY: help run build test test-fast lint format bench fuzz corpus clean
 
@@ -30,6 +25,7 @@ build: ## build bin/metier, stamped with the version
 
 test: ## all tests with the race detector, those of foreign clients last
 	$(GO) test -race ./...
+	$(GO) test -run '^TestGate' ./internal/llm/openai ./internal/server/openai
 	@set -e; for mod in $$(find test -name go.mod -not -path '*/node_modules/*' 2>/dev/null); do \
 		echo "$(GO) test ./... in $$(dirname $$mod)"; (cd "$$(dirname $$mod)" && $(GO) test ./...); \
 	done
@@ -60,7 +56,7 @@ corpus: ## run over real skills and requests: METIER_CORPUS, METIER_CAPTURES
 	@if [ -z "$(METIER_CORPUS)$(METIER_CAPTURES)" ]; then \
 		echo "corpus: no folder: run make corpus METIER_CORPUS=/a/folder/of/skills METIER_CAPTURES=/a/folder/of/requests"; exit 2; fi
 	METIER_CORPUS='$(METIER_CORPUS)' METIER_CAPTURES='$(METIER_CAPTURES)' \
-		$(GO) test -count=1 -run 'Corpus|Captures' ./...
+		$(GO) test -count=1 -run 'Corpus|Captures' ./skill/... ./internal/server/...
 
 clean: ## remove what was built
 	rm -rf bin

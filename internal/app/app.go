@@ -57,8 +57,9 @@ type App struct {
 	// Chosen says in one line which upstream is used and why.
 	Chosen string
 
-	logger *slog.Logger
-	host   ids
+	logger    *slog.Logger
+	transport *http.Transport
+	host      ids
 }
 
 // ids makes unguessable, sortable ids.
@@ -75,14 +76,14 @@ func Open(ctx context.Context, s Settings, logger *slog.Logger) (*App, error) {
 	if a.Skills, err = LoadSkills(ctx, s); err != nil {
 		return nil, err
 	}
-	transport := openai.NewTransport(s.Limits)
+	a.transport = openai.NewTransport(s.Limits)
 	var recorder *recorder
 	if s.Record != "" {
-		if recorder, err = newRecorder(s.Record, transport, logger); err != nil {
+		if recorder, err = newRecorder(s.Record, a.transport, logger); err != nil {
 			return nil, err
 		}
 	}
-	provider, chosen, err := connect(ctx, s, recorded(recorder, transport), a.host.NewID)
+	provider, chosen, err := connect(ctx, s, recorded(recorder, a.transport), a.host.NewID)
 	if err != nil {
 		return nil, err
 	}
@@ -150,6 +151,9 @@ func missingRoot(dir string, err error) error {
 	}
 	return fault.Usage("--skills-dir %s: %w", dir, err)
 }
+
+// Close gives the connections to the upstream back. It does not end turns that still run.
+func (a *App) Close() { a.transport.CloseIdleConnections() }
 
 // Models lists what the upstream offers.
 func (a *App) Models(ctx context.Context) ([]llm.Model, error) { return a.Gateway.Models(ctx) }

@@ -59,6 +59,7 @@ func (s *session) chat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer a.Close()
 	model, err := s.pickModel(ctx, a)
 	if err != nil {
 		return err

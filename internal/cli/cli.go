@@ -96,7 +96,9 @@ func newRoot(std IO, version string) *cobra.Command {
 			"folders with a SKILL.md that the model opens by itself when a task needs it.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.ArbitraryArgs,
+		// One slip of two letters is still understood.
+		SuggestionsMinimumDistance: 2,
+		Args:                       cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cmd.Help()
@@ -164,11 +166,18 @@ func (s *session) skillFlags(set *pflag.FlagSet) {
 
 // limitFlags makes a flag of every limit that has one.
 func (s *session) limitFlags(set *pflag.FlagSet) {
-	s.flags.limits = map[config.Name]*int64{}
+	if s.flags.limits == nil {
+		s.flags.limits = map[config.Name]*int64{}
+	}
 	for _, l := range config.Limits() {
-		if l.Flag != "" {
-			s.flags.limits[l.Name] = set.Int64(l.Flag, l.Default, fmt.Sprintf("%s, in %s", l.Help, l.Unit))
+		if l.Flag == "" {
+			continue
 		}
+		// The commands share their flags' values: one of them runs.
+		if s.flags.limits[l.Name] == nil {
+			s.flags.limits[l.Name] = new(int64)
+		}
+		set.Int64Var(s.flags.limits[l.Name], l.Flag, l.Default, fmt.Sprintf("%s, in %s", l.Help, l.Unit))
 	}
 }
 

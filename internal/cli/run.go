@@ -63,6 +63,7 @@ func (s *session) run(ctx context.Context, f runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	defer a.Close()
 	model, err := s.pickModel(ctx, a)
 	if err != nil {
 		return err

@@ -61,6 +61,7 @@ func (s *session) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer a.Close()
 	l, err := s.listen(ctx)
 	if err != nil {
 		return err

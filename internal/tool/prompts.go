@@ -18,8 +18,8 @@ func Unknown(name string, e Env) journal.Result {
 	slices.Sort(names)
 	names = slices.Compact(names)
 	if len(names) == 0 {
-		return journal.Result{Text: fmt.Sprintf("Error: there is no tool %q and nothing ran. No tools are available: answer directly.", name)}
+		return journal.Result{Text: fmt.Sprintf("Error: no tool is called %q, so nothing ran. There are no tools here: answer without.", name)}
 	}
-	return journal.Result{Text: fmt.Sprintf("Error: there is no tool %q and nothing ran. The tools are: %s. Call one of these, or answer directly.",
+	return journal.Result{Text: fmt.Sprintf("Error: no tool is called %q, so nothing ran. The tools are: %s. Call one of them, or answer without.",
 		name, strings.Join(names, ", "))}
 }

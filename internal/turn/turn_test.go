@@ -106,7 +106,7 @@ func scenarios() []scenario {
 			name: "an unknown tool is answered", caller: []string{"weather"},
 			rounds: []llm.ScriptedRound{round(ask(0, "c1", "teleport", "{}"), finish(llm.FinishCalls)), answer},
 			want: "user: question\nassistant:  c1=teleport({})\n" +
-				"tool c1: Error: there is no tool \"teleport\" and nothing ran. The tools are: read, weather. Call one of these, or answer directly.\nassistant: the answer\n",
+				"tool c1: Error: no tool is called \"teleport\", so nothing ran. The tools are: read, weather. Call one of them, or answer without.\nassistant: the answer\n",
 			outcome: turn.Outcome{Reason: turn.Answered, Finish: llm.FinishStop, Rounds: 2, Usage: llm.Usage{Input: 7, Output: 3, Total: 10}},
 			visible: "the answer<stop><7+3>",
 		},
@@ -417,6 +417,15 @@ func TestReplay(t *testing.T) {
 			}
 			if got := len(r.tools.runs); got != c.runs {
 				t.Errorf("the tool ran %d times, want %d", got, c.runs)
+			}
+			attempts := 0
+			for _, e := range collect(t, cut.log) {
+				if d, ok := e.Data.(journal.InvokeRequested); ok {
+					attempts = d.Attempt
+				}
+			}
+			if attempts != c.runs {
+				t.Errorf("the last attempt on record is %d, want %d", attempts, c.runs)
 			}
 		})
 	}

@@ -99,6 +99,16 @@ func theOffice() host {
 	}}
 }
 
+// endless is a skill of many pages, and one whose files lead on and on.
+func endless() host {
+	return host{list: "1 skill:\n\nbook\n  A long book of tales.\n  files: SKILL.md, a.md, b.md\n", files: map[string]string{
+		"book/SKILL.md@0":  "Skill: book\nFile: SKILL.md\nBytes 0-10 of 90\n\nChapter one.\n\n[Go on.]",
+		"book/SKILL.md@10": "Skill: book\nFile: SKILL.md\nBytes 10-20 of 90\n\nChapter two. Dragons are in a.md, dragons of the sea in b.md.\n\n[Go on.]\n\n- a.md (3 bytes)\n- b.md (3 bytes)\n",
+		"book/a.md@0":      "Skill: book\nFile: a.md\n\nNothing here.\n",
+		"book/b.md@0":      "Skill: book\nFile: b.md\nBytes 0-10 of 90\n\nNothing here either.\n\n[Go on.]",
+	}}
+}
+
 func hostTools() []llm.Declaration {
 	return []llm.Declaration{
 		{Name: toolList, Parameters: []byte(`{"type":"object","properties":{}}`)},
@@ -172,6 +182,7 @@ func conversations() map[string]struct {
 		"quotes":        {theOffice(), ask("How do I order the release notes for 2.4?")},
 		"reference":     {theOffice(), ask("Release notes: what do I write about breaking changes that need a migration?")},
 		"continues":     {theOffice(), ask("Who owns a decision in the minutes of our meeting?")},
+		"bounds":        {endless(), ask("A book of tales: which dragons of the sea?")},
 		"no match":      {theOffice(), ask("What is the capital of Norway?")},
 		"list is empty": {host{list: "No skill is reachable here."}, ask("Write release notes")},
 		"read fails":    {theOffice(), ask("Write a commit message with trailers")},

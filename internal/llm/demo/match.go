@@ -3,6 +3,7 @@ package demo
 import (
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -28,7 +29,7 @@ func empty(w string) bool {
 	case "about", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could",
 		"did", "do", "does", "for", "from", "give", "had", "has", "have", "help", "her", "him", "his", "how", "if", "in",
 		"into", "is", "it", "its", "just", "let", "like", "make", "many", "may", "me", "more", "most", "much", "my",
-		"need", "no", "not", "of", "on", "one", "or", "our", "out", "please", "should", "show", "so", "some", "such",
+		"need", "no", "not", "of", "on", "one", "or", "our", "out", "please", "say", "should", "show", "so", "some", "such",
 		"tell", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "up",
 		"us", "use", "used", "using", "very", "want", "was", "way", "we", "were", "what", "when", "where", "which",
 		"while", "who", "why", "will", "with", "would", "you", "your":
@@ -120,6 +121,9 @@ func bestPassage(pages []page, asked map[string]bool) passage {
 		asked := without(asked, p.skill)
 		for _, lines := range paragraphs(p.text) {
 			n := overlap(asked, strings.Join(lines, "\n"))
+			if strings.HasPrefix(lines[0], "#") { // a heading says what all of it is about
+				n += overlap(asked, lines[0])
+			}
 			if best.lines == nil || n > best.score {
 				best = passage{skill: p.skill, path: p.path, lines: window(lines, asked), score: n}
 			}
@@ -212,8 +216,8 @@ func isNamed(pages []page, file string) bool {
 	return slices.ContainsFunc(pages, func(p page) bool { return strings.Contains(p.text, file) })
 }
 
-// mentions are the lines that name a file, and the pages without the paragraphs
-// that do.
+// mentions are the sentences that name a file, and the pages without the
+// paragraphs that do.
 func mentions(pages []page, file string) ([]string, []page) {
 	var named []string
 	var rest []page
@@ -225,13 +229,22 @@ func mentions(pages []page, file string) ([]string, []page) {
 				kept = append(kept, text)
 				continue
 			}
-			for _, l := range lines {
-				if strings.Contains(l, file) {
-					named = append(named, l)
-				}
-			}
+			named = append(named, sentencesWith(strings.Join(lines, " "), file)...)
 		}
 		rest = append(rest, page{skill: p.skill, text: strings.Join(kept, "\n\n")})
 	}
 	return named, rest
+}
+
+// sentenceEnd is a full stop with white space behind it, which no file name has.
+var sentenceEnd = regexp.MustCompile(`[.!?:;]\s+`)
+
+func sentencesWith(text, file string) []string {
+	var found []string
+	for _, s := range sentenceEnd.Split(text, -1) {
+		if strings.Contains(s, file) {
+			found = append(found, s)
+		}
+	}
+	return found
 }

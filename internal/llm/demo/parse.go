@@ -74,9 +74,15 @@ func parsePage(e exchange) page {
 	if p.more {
 		text = footer.ReplaceAllString(text, "")
 	}
-	p.text, p.files = cutIndex(text)
+	p.text, p.files = cutIndex(cutManifest(text))
 	return p
 }
+
+// manifest is the front matter that a SKILL.md begins with.
+var manifest = regexp.MustCompile(`(?s)\A---[ \t]*\n.*?\n---[ \t]*(?:\n|\z)\n*`)
+
+// cutManifest leaves the instructions: the rest was in the list already.
+func cutManifest(text string) string { return manifest.ReplaceAllString(text, "") }
 
 func asked(c llm.Call) page {
 	var a struct {

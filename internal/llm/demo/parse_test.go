@@ -43,6 +43,8 @@ func TestParsePage(t *testing.T) {
 		"last page":     {`{}`, "Skill: tea\nFile: a.md\nBytes 10-30 of 30\n\nPour.\n\n[sic]", page{skill: "tea", path: "a.md", from: 10, next: 30, text: "Pour.\n\n[sic]"}},
 		"without head":  {`{"skill":"tea","path":"a.md","offset":3}`, "Warm it.", page{skill: "tea", path: "a.md", from: 3, text: "Warm it."}},
 		"index":         {`{}`, "Skill: tea\nFile: SKILL.md\n\nWarm it.\n\nBundled files:\n- a.md (1.2 KB)\n- b.png [binary] (3 KiB)\n\nScripts: none.", page{skill: "tea", path: "SKILL.md", text: "Warm it.", files: []string{"a.md"}}},
+		"manifest":      {`{}`, "Skill: tea\nFile: SKILL.md\n\n---\nname: tea\n---\n\nWarm it.\n\n---\n\nPour.", page{skill: "tea", path: "SKILL.md", text: "Warm it.\n\n---\n\nPour."}},
+		"open manifest": {`{}`, "Skill: tea\nFile: SKILL.md\n\n---\nname: tea\n", page{skill: "tea", path: "SKILL.md", text: "---\nname: tea\n"}},
 		"bare index":    {`{}`, "Skill: tea\nFile: SKILL.md\n\nWarm it.\n\na.md (12 bytes)", page{skill: "tea", path: "SKILL.md", text: "Warm it.", files: []string{"a.md"}}},
 		"no real index": {`{}`, "Skill: tea\nFile: SKILL.md\n\n- steep (3 minutes)\n", page{skill: "tea", path: "SKILL.md", text: "- steep (3 minutes)\n"}},
 	} {
@@ -96,14 +98,30 @@ func TestQuotesVerbatim(t *testing.T) {
 	}
 }
 
+func TestFirstOfEquals(t *testing.T) {
+	p := bestPassage([]page{{text: "A kettle.\n\nA kettle, too."}, {text: "A kettle again."}}, words("kettle"))
+	if len(p.lines) != 1 || p.lines[0] != "A kettle." {
+		t.Errorf("got %q", p.lines)
+	}
+}
+
+// TestHeadingsWeigh holds that a heading decides between paragraphs that fit alike.
+func TestHeadingsWeigh(t *testing.T) {
+	p := bestPassage([]page{{text: "A kettle is mentioned.\n\n## Kettle\n\nDescale it."}}, words("kettle"))
+	if len(p.lines) == 0 || p.lines[0] != "## Kettle" {
+		t.Errorf("got %q", p.lines)
+	}
+}
+
 // TestReferenceMustFitBetter holds that a file is read only when it promises more
 // than what is there already.
 func TestReferenceMustFitBetter(t *testing.T) {
-	text := "Boil water first.\n\nFor green leaves see green.md.\n\nFor a samovar see run.py.\n"
+	text := "Boil water first. For green\nleaves of spring see green.md. Pour slowly.\n\nFor a samovar see run.py.\n\nSpring water boils sooner.\n"
 	pages := []page{{skill: "tea", path: mainFile, text: text, files: []string{"green.md", "run.py", "unnamed.md"}}}
 	for question, want := range map[string]string{
-		"green leaves":         "green.md",
-		"boil the water first": "",
+		"leaves of spring":     "green.md",
+		"boil the water first": "", // the sentence beside it leads nowhere
+		"spring water":         "", // another paragraph fits better
 		"samovar":              "", // a program is not read
 		"unnamed":              "", // the text does not lead there
 		"nothing of it":        "",

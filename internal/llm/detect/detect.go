@@ -206,7 +206,7 @@ func (p Prober) knock(ctx context.Context, c prober, place Place) *Found {
 	}
 	_ = conn.Close() // it has told that somebody listens
 	found, err := c.identify(ctx, address{scheme: "http", host: host})
-	if err != nil || found.Kind == OpenAI || found.NeedsKey {
+	if err != nil || found.Kind == OpenAI { // one that wants a key is of that kind too
 		return nil
 	}
 	return &found

@@ -107,7 +107,7 @@ func TestGuessMarks(t *testing.T) {
 		LlamaCPP: {"/props": `{"default_generation_settings":{}}`},
 		LMStudio: {"/api/v0/models": `{"data":[]}`},
 		VLLM:     {"/version": `{"version":"1"}`},
-		OpenAI:   {"/api/version": `{"error":"Unexpected endpoint or method."}`, "/props": `[]`, "/version": `1.0`},
+		OpenAI:   {"/api/version": `{"error":"Unexpected endpoint or method."}`, "/props": `{"default_generation_settings":null}`, "/api/v0/models": `{"data":{}}`, "/version": `{"version":1}`},
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			mux := http.NewServeMux()

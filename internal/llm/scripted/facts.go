@@ -41,11 +41,14 @@ type chatRequest struct {
 	} `json:"stream_options"`
 	Messages   []chatMessage  `json:"messages"`
 	ToolChoice jsontext.Value `json:"tool_choice"`
-	Tools      []struct {
-		Function struct {
-			Name string `json:"name"`
-		} `json:"function"`
-	} `json:"tools"`
+	Tools      []chatTool     `json:"tools"`
+}
+
+type chatTool struct {
+	Type     string `json:"type"`
+	Function struct {
+		Name string `json:"name"`
+	} `json:"function"`
 }
 
 type chatMessage struct {
@@ -135,6 +138,9 @@ func (r *chatRequest) check() error {
 	}
 	seen := map[string]bool{}
 	for i, t := range r.Tools {
+		if t.Type != "" && t.Type != "function" {
+			continue // custom and hosted tools are named elsewhere, or not at all
+		}
 		if t.Function.Name == "" || seen[t.Function.Name] {
 			return fmt.Errorf("tools[%d]: the name %q is empty or taken", i, t.Function.Name)
 		}

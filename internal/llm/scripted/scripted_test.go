@@ -160,6 +160,10 @@ func TestStall(t *testing.T) {
 	if got := strings.Join(w.pieces, "|"); !strings.HasPrefix(got, "data: 1\n|") {
 		t.Errorf("the line before the wait was not sent by itself: %q", w.pieces)
 	}
+	w = direct(t, "-- 1.answer --\n200\nContent-Type: application/json\n-- 1.body --\n{\n@stall 1s\n}\n", scripted.Options{Sleep: sleep})
+	if d := cmp.Diff([]string{"{\n"}, w.pieces); d != "" {
+		t.Errorf("what stands before a wait in JSON was not sent: %s", d)
+	}
 	w = direct(t, "-- 1.answer --\n@stall 2s\n200\n", scripted.Options{Sleep: func(context.Context, time.Duration) error { return context.Canceled }})
 	if w.Code != 200 || w.Body.Len() != 0 || len(w.pieces) != 0 {
 		t.Errorf("after a wait that was cut short: %d %q", w.Code, w.Body)

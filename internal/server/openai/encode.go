@@ -49,9 +49,6 @@ func (e *encoder) piece(round int, p *llm.Piece) []byte {
 	if p.Finish != "" {
 		e.finish = true
 	}
-	if p.Usage != nil {
-		e.usage = true
-	}
 	e.out = append(e.out, "\n\n"...)
 	return e.out
 }
@@ -63,6 +60,7 @@ func (e *encoder) raw(round int, p *llm.Piece) {
 	if usageOnly && !e.includeUsage {
 		return
 	}
+	e.usage = e.usage || p.Usage != nil
 	e.know(v)
 	hasRole := bytes.Contains(v, []byte(`"role"`))
 	if p.Choice != 0 || (round == 1 && (usageOnly || hasRole != e.role)) {
@@ -198,9 +196,10 @@ func (e *encoder) member(name, value []byte) {
 func (e *encoder) neutral(p *llm.Piece) {
 	if p.Text == "" && p.Reasoning == "" && len(p.Calls) == 0 && p.Finish == "" {
 		if e.includeUsage && p.Usage != nil {
+			e.usage = true
 			e.usageChunk(*p.Usage)
 		}
-		return
+		return // usage that comes with other things is told at the end
 	}
 	e.chunk(p.Choice)
 	if p.Reasoning != "" {

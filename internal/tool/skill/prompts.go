@@ -43,6 +43,4 @@ const (
 	onlyMain     = " Its only file is SKILL.md."
 	goneFile     = "skill %s: the file %s could be read when the skills were loaded and is gone now. Go on without it and say so."
 	isSkill      = "no tool is called %q, so nothing ran. That is a skill, and it is available: read it with skills_read(skill=%q, path=\"SKILL.md\")."
-	noSuchTool   = "no tool is called %q, so nothing ran. The tools are: %s. Call one of them, or answer without."
-	noTools      = "no tool is called %q, so nothing ran. There are no tools here: answer without."
 )

@@ -117,17 +117,7 @@ func (s *Set) unknown(name string, e tool.Env) journal.Result {
 	if k, ok := s.find(name); ok {
 		return failure(k.Name, "", isSkill, name, k.Name)
 	}
-	var names []string
-	for _, d := range e.Offer.Declared {
-		names = append(names, d.Name)
-	}
-	names = append(names, e.Caller...)
-	slices.Sort(names)
-	names = slices.Compact(names)
-	if len(names) == 0 {
-		return failure("", "", noTools, name)
-	}
-	return failure("", "", noSuchTool, name, strings.Join(names, ", "))
+	return tool.Unknown(name, e)
 }
 
 // failure is the answer to a mistake of the model.

@@ -1,0 +1,11 @@
+// Package sdk runs the official OpenAI clients, unmodified, against a built
+// metier in front of the scripted upstream. The clients live in modules of their
+// own, in the folders go and node, and hold what an application may rely on; the
+// tests here build the program, put it between client and upstream, and let a
+// client ask what happened on the far side.
+//
+// It holds no code of the program, and no client here knows Metier: all that is
+// ours are the members and headers that any client can send.
+//
+// Start at TestClients, and at rig for what a client finds in its environment.
+package sdk

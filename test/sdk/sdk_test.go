@@ -1,0 +1,172 @@
+package sdk
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestClients runs each client's own tests. Every client has an upstream and a
+// server to itself, so none sees another's requests.
+func TestClients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the program and the clients: takes minutes from empty caches")
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dependOn(t, root)
+	binary := build(t, root)
+	t.Run("node", func(t *testing.T) {
+		t.Parallel()
+		need(t, "node", "npm")
+		install(t, "node")
+		r := newRig(t, root, binary)
+		r.runClient(t, "node", "node", "--test", "--test-reporter=spec")
+	})
+	t.Run("go", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, root, binary)
+		r.runClient(t, "go", "go", "test", "-count=1", "-v", ".")
+	})
+}
+
+// dependOn opens what the program and the clients are built from, so that the go
+// command does not answer with a result of older sources: it cannot know what a
+// test builds.
+func dependOn(t *testing.T, root string) {
+	t.Helper()
+	for _, dir := range []string{"go.mod", "cmd", "internal", "skill", "examples", "test/sdk"} {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && d.Name() == "node_modules":
+				return fs.SkipDir
+			case !d.Type().IsRegular():
+				return nil
+			}
+			f, err := os.Open(name)
+			if err != nil {
+				return err
+			}
+			return f.Close()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// build makes the program, with the race detector if this test has it: then a
+// race in the server fails the test through the server's exit status.
+func build(t *testing.T, root string) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "metier")
+	args := []string{"build", "-buildvcs=false", "-o", binary}
+	if raceEnabled() {
+		args = append(args, "-race")
+	}
+	command(t, root, nil, "go", append(args, "./cmd/metier")...)
+	return binary
+}
+
+func raceEnabled() bool {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return false
+	}
+	for _, s := range info.Settings {
+		if s.Key == "-race" {
+			return s.Value == "true"
+		}
+	}
+	return false
+}
+
+// need skips a client whose language this machine has not got.
+func need(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, p := range programs {
+		if _, err := exec.LookPath(p); err != nil {
+			t.Skipf("SKIPPED, nothing was tested: there is no %s here; install Node 20 or later", p)
+		}
+	}
+}
+
+// install fetches the packages of a lockfile. What is installed already needs no
+// network.
+func install(t *testing.T, dir string) {
+	t.Helper()
+	if installed(filepath.Join(dir, "package-lock.json"), filepath.Join(dir, "node_modules", ".package-lock.json")) {
+		return
+	}
+	command(t, dir, nil, "npm", "ci")
+}
+
+// installed reports whether every digest of a lockfile is among those that npm
+// noted when it installed.
+func installed(lockfile, note string) bool {
+	want, err := os.ReadFile(lockfile)
+	if err != nil {
+		return false
+	}
+	have, err := os.ReadFile(note)
+	if err != nil {
+		return false
+	}
+	for line := range bytes.Lines(want) {
+		line = bytes.TrimSpace(line)
+		if bytes.HasPrefix(line, []byte(`"integrity"`)) && !bytes.Contains(have, line) {
+			return false
+		}
+	}
+	return true
+}
+
+// command runs a program to its end. Its output is shown when it fails, or with
+// -v.
+func command(t *testing.T, dir string, env []string, name string, args ...string) {
+	t.Helper()
+	ctx, stop := untilDeadline(t)
+	defer stop()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = grace
+	out, err := cmd.CombinedOutput()
+	line := strings.Join(append([]string{name}, args...), " ")
+	if err != nil {
+		t.Fatalf("%s in %s: %v\n%s", line, dir, err, out)
+	}
+	if testing.Verbose() {
+		t.Logf("%s\n%s", line, out)
+	}
+}
+
+// grace is what a process gets to end by itself, and what is left of a test's
+// time to tell why it did not.
+const grace = 10 * time.Second
+
+// untilDeadline ends a little before the test does, so that a client that hangs
+// is stopped and its output shown.
+func untilDeadline(t *testing.T) (context.Context, context.CancelFunc) {
+	deadline, ok := t.Deadline()
+	if !ok {
+		return context.WithCancel(t.Context())
+	}
+	return context.WithDeadline(t.Context(), deadline.Add(-2*grace))
+}
