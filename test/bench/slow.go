@@ -95,8 +95,8 @@ func slowTarget(ctx context.Context, h *house, rep *report, name, upstream strin
 	if err != nil {
 		return err
 	}
-	if lost := s.lost.Load(); lost > 0 {
-		return fmt.Errorf("%s: %d of %d streams ended before they should", name, lost, size.slow)
+	if err := context.Cause(s.ctx); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	chunks := s.reads.Load() - reads
 	if chunks == 0 {
@@ -110,11 +110,12 @@ func slowTarget(ctx context.Context, h *house, rep *report, name, upstream strin
 
 // streams are open answers that are read as they come.
 type streams struct {
-	cancel context.CancelFunc
+	ctx    context.Context // over when a stream has ended, with why as its cause
+	cancel context.CancelCauseFunc
 	done   func()
 	wg     sync.WaitGroup
 	// reads counts chunks: they come a second apart, so each is a read of its own.
-	reads, lost atomic.Int64
+	reads atomic.Int64
 }
 
 // openTime bounds how long it may take until each stream has begun.
@@ -122,13 +123,13 @@ const openTime = 60 * time.Second
 
 // openStreams opens n streams and returns when each has sent something.
 func openStreams(ctx context.Context, url string, n int) (*streams, error) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	client, done := newClient(n)
-	s := &streams{cancel: cancel, done: done}
+	s := &streams{ctx: ctx, cancel: cancel, done: done}
 	begun, turns := make(chan error, n), make(chan struct{}, 64)
 	body := question(slowName, true)
 	for range n {
-		s.wg.Go(func() { s.follow(ctx, client, url, body, begun, turns) })
+		s.wg.Go(func() { s.follow(client, url, body, begun, turns) })
 	}
 	late := time.After(openTime)
 	for range n {
@@ -147,9 +148,9 @@ func openStreams(ctx context.Context, url string, n int) (*streams, error) {
 }
 
 // follow reads one stream until it ends. turns bounds how many open at a time.
-func (s *streams) follow(ctx context.Context, client *http.Client, url string, body []byte, begun chan<- error, turns chan struct{}) {
+func (s *streams) follow(client *http.Client, url string, body []byte, begun chan<- error, turns chan struct{}) {
 	turns <- struct{}{}
-	res, err := ask(ctx, client, url, body)
+	res, err := ask(s.ctx, client, url, body)
 	<-turns
 	if err != nil {
 		begun <- err
@@ -163,9 +164,7 @@ func (s *streams) follow(ctx context.Context, client *http.Client, url string, b
 			begun <- err
 		}
 		if err != nil {
-			if ctx.Err() == nil {
-				s.lost.Add(1)
-			}
+			s.cancel(fmt.Errorf("a stream ended before it should: %w", err))
 			return
 		}
 		if !first {
@@ -175,7 +174,7 @@ func (s *streams) follow(ctx context.Context, client *http.Client, url string, b
 }
 
 func (s *streams) close() {
-	s.cancel()
+	s.cancel(nil)
 	s.wg.Wait()
 	s.done()
 }

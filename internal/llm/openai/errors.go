@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,8 +12,10 @@ import (
 	"github.com/metier-run/metier/internal/wire"
 )
 
-// statusError is an upstream's refusal with what a client acts on.
-func statusError(res *http.Response, body []byte) *llm.StatusError {
+// statusError is an upstream's refusal with what a client acts on. A key of the
+// host that the upstream quotes is blotted out: the client has no right to it.
+func (p *Provider) statusError(res *http.Response, body []byte) *llm.StatusError {
+	body = p.scrub(body)
 	e := &llm.StatusError{Status: res.StatusCode, Header: http.Header{}, Body: body}
 	for name, values := range res.Header {
 		if passesBack(name) {
@@ -30,6 +33,14 @@ func statusError(res *http.Response, body []byte) *llm.StatusError {
 	}
 	e.Message = excerpt(body)
 	return e
+}
+
+// scrub takes the host's own key out of what an upstream wrote.
+func (p *Provider) scrub(b []byte) []byte {
+	if p.key.IsZero() {
+		return b
+	}
+	return bytes.ReplaceAll(b, []byte(p.key.Reveal()), []byte(p.key.String()))
 }
 
 // passesBack reports whether a client acts on a header of an upstream's answer.

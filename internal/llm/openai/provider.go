@@ -114,7 +114,7 @@ func (p *Provider) Models(ctx context.Context) ([]llm.Model, error) {
 		return nil, p.unreachable(ctx, err)
 	}
 	if res.StatusCode != http.StatusOK {
-		return nil, statusError(res, body)
+		return nil, p.statusError(res, body)
 	}
 	if !wire.Lenient(body) {
 		return nil, fault.New(fault.Upstream, "the upstream %s answered GET /models with something that is not JSON", p.reachable)
@@ -168,7 +168,7 @@ func (p *Provider) post(ctx context.Context, r *llm.Request) (*http.Response, er
 	if err != nil {
 		return nil, p.unreachable(ctx, err)
 	}
-	return nil, statusError(res, body)
+	return nil, p.statusError(res, body)
 }
 
 // authorize sets the headers of a request: the client's that may travel, and
@@ -201,7 +201,7 @@ func (p *Provider) stream(ctx context.Context, cancel context.CancelCauseFunc, r
 			var piece llm.Piece
 			piece, done, err = r.event(e)
 			if err != nil {
-				return err
+				return p.scrubbed(err)
 			}
 			if !done {
 				piece.More = events.Pending()
@@ -229,7 +229,7 @@ func (p *Provider) whole(res *http.Response, r *reply, yield func(llm.Piece, err
 	}
 	piece, err := r.whole(jsontext.Value(body))
 	if err != nil {
-		return err
+		return p.scrubbed(err)
 	}
 	if !yield(piece, nil) {
 		return nil
@@ -237,6 +237,14 @@ func (p *Provider) whole(res *http.Response, r *reply, yield func(llm.Piece, err
 	whole, err := r.end(true, nil)
 	if err == nil {
 		yield(llm.Piece{Reply: whole}, nil)
+	}
+	return err
+}
+
+// scrubbed is an error of a stream without the host's own key.
+func (p *Provider) scrubbed(err error) error {
+	if e, ok := errors.AsType[*llm.StreamError](err); ok {
+		return &llm.StreamError{Message: string(p.scrub([]byte(e.Message))), Raw: p.scrub(e.Raw), Err: e.Err}
 	}
 	return err
 }

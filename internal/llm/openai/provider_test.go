@@ -3,6 +3,7 @@ package openai_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -88,6 +89,73 @@ func TestKey(t *testing.T) {
 		}
 		if got := h.Requests()[0].Header.Get("Authorization"); got != c.want {
 			t.Errorf("own %q, client %q: upstream saw %q, want %q", c.own, c.client, got, c.want)
+		}
+	}
+}
+
+// TestKeyIsNotQuoted: an upstream that quotes the host's key in an error gives
+// it to nobody.
+func TestKeyIsNotQuoted(t *testing.T) {
+	const key = "sk-secret-of-the-host"
+	quoted := `{"error":{"message":"bad key ` + key + `"}}`
+	for name, h := range map[string]http.HandlerFunc{
+		"refusal": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = io.WriteString(w, quoted)
+		},
+		"plain text": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(w, key)
+		},
+		"event": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "data: "+quoted+"\n\n")
+		},
+		"whole answer": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, quoted)
+		},
+	} {
+		p := connect(t, h, openai.Options{Key: config.NewSecret(key)})
+		_, err := ask(t.Context(), p, question("m"))
+		if err == nil {
+			t.Fatalf("%s: no error", name)
+		}
+		shown := err.Error()
+		if e, ok := errors.AsType[*llm.StatusError](err); ok {
+			shown += string(e.Body)
+		}
+		if e, ok := errors.AsType[*llm.StreamError](err); ok {
+			shown += string(e.Raw)
+		}
+		if strings.Contains(shown, key) || !strings.Contains(shown, "***") {
+			t.Errorf("%s: the error shows %s", name, shown)
+		}
+	}
+}
+
+// TestBounds: an upstream that never ends an event, or a reply, is given up.
+func TestBounds(t *testing.T) {
+	limits, err := config.Values{}.Set(config.UpstreamEvent, 1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if limits, err = limits.Set(config.UpstreamReply, 16<<10); err != nil {
+		t.Fatal(err)
+	}
+	for name, part := range map[string]string{
+		"event": "x", "reply": `data: {"choices":[{"index":0,"delta":{"content":"word"}}]}` + "\n\n",
+	} {
+		p := connect(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			for {
+				if _, err := io.WriteString(w, part); err != nil {
+					return
+				}
+			}
+		}), openai.Options{Limits: limits})
+		if _, err := ask(t.Context(), p, question("m")); err == nil || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("an endless %s gave %v", name, err)
 		}
 	}
 }

@@ -1,0 +1,207 @@
+// Package client holds what an application that uses the official OpenAI client
+// for Go may rely on: tests that speak to a running server. They start nothing
+// and know no code of the program; go test in the folder above starts what they
+// need and tells them where it is.
+//
+// Start at rig_test.go for the surroundings, at chat_test.go for answers and at
+// faults_test.go for errors and requests that are left.
+package client
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/ssestream"
+	"github.com/openai/openai-go/v3/shared"
+)
+
+// key is the caller's own: nobody here checks it, and the upstream must get it.
+const key = "caller-key-of-the-go-tests"
+
+// connect makes a client; without the surroundings the test is skipped.
+func connect(t *testing.T, options ...option.RequestOption) openai.Client {
+	t.Helper()
+	server := os.Getenv("METIER_URL")
+	if server == "" {
+		t.Skip("METIER_URL is not set: run go test in the folder above, which starts what is needed")
+	}
+	defaults := []option.RequestOption{option.WithBaseURL(server + "/v1"), option.WithAPIKey(key), option.WithMaxRetries(0)}
+	return openai.NewClient(append(defaults, options...)...)
+}
+
+// tagged gives a request an id of its own, by which its turn is found in the
+// server's log.
+func tagged(t *testing.T, label string) (string, option.RequestOption) {
+	id := "go-" + strings.NewReplacer("/", "-").Replace(t.Name()) + "-" + label
+	return id, option.WithHeader("X-Request-Id", id)
+}
+
+// turnLine is the server's log line about a turn.
+type turnLine struct {
+	Level       string `json:"level"`
+	Outcome     string `json:"outcome"`
+	Rounds      int    `json:"rounds"`
+	HostCalls   int    `json:"host_calls"`
+	CallerCalls int    `json:"caller_calls"`
+	Selected    string `json:"selected"`
+	Advertised  int    `json:"advertised"`
+	Reads       string `json:"reads"`
+}
+
+// upstreamRequest is what reached the upstream.
+type upstreamRequest struct {
+	Step   int            `json:"step"`
+	Header http.Header    `json:"header"`
+	Body   jsontext.Value `json:"body"`
+}
+
+// ask looks through the window on the far side: see routes in ../rig_test.go.
+func ask(t *testing.T, path, name, value string, into any) {
+	t.Helper()
+	target := fmt.Sprintf("%s/%s?%s", os.Getenv("METIER_CONTROL"), path, url.Values{name: {value}}.Encode())
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.StatusCode != http.StatusOK {
+		t.Fatalf("%s", body)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		t.Fatalf("%s: %v", target, err)
+	}
+}
+
+func turnOf(t *testing.T, request string) turnLine {
+	t.Helper()
+	var l turnLine
+	ask(t, "turn", "request", request, &l)
+	return l
+}
+
+func requestsFor(t *testing.T, model string) []upstreamRequest {
+	t.Helper()
+	var all []upstreamRequest
+	ask(t, "requests", "model", model, &all)
+	return all
+}
+
+// begun returns when the upstream has read a request for a model, gone when it
+// has seen the connection of one go.
+func begun(t *testing.T, model string) { t.Helper(); var n any; ask(t, "begun", "model", model, &n) }
+func gone(t *testing.T, model string)  { t.Helper(); var n any; ask(t, "gone", "model", model, &n) }
+
+// question asks a model one thing.
+func question(model, text string) openai.ChatCompletionNewParams {
+	return openai.ChatCompletionNewParams{Model: model, Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(text)}}
+}
+
+func withUsage(p openai.ChatCompletionNewParams) openai.ChatCompletionNewParams {
+	p.StreamOptions.IncludeUsage = openai.Bool(true)
+	return p
+}
+
+func withWeather(p openai.ChatCompletionNewParams) openai.ChatCompletionNewParams {
+	p.Tools = []openai.ChatCompletionToolUnionParam{openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
+		Name:        "get_weather",
+		Description: openai.String("The weather of a city."),
+		Parameters: shared.FunctionParameters{
+			"type":       "object",
+			"properties": map[string]any{"city": map[string]string{"type": "string"}},
+			"required":   []string{"city"},
+		},
+	})}
+	return p
+}
+
+// gathered is a stream that was read to its end.
+type gathered struct {
+	openai.ChatCompletion
+	chunks []openai.ChatCompletionChunk
+	err    error
+}
+
+// gather reads a stream with the client's own accumulator, which refuses a chunk
+// that belongs to another completion.
+func gather(t *testing.T, stream *ssestream.Stream[openai.ChatCompletionChunk]) gathered {
+	t.Helper()
+	var acc openai.ChatCompletionAccumulator
+	var g gathered
+	for stream.Next() {
+		chunk := stream.Current()
+		g.chunks = append(g.chunks, chunk)
+		if !acc.AddChunk(chunk) {
+			t.Errorf("the accumulator refuses a chunk: %s", chunk.RawJSON())
+		}
+	}
+	g.ChatCompletion, g.err = acc.ChatCompletion, stream.Err()
+	return g
+}
+
+func (g gathered) text() string {
+	if len(g.Choices) == 0 {
+		return ""
+	}
+	return g.Choices[0].Message.Content
+}
+
+func streaming(t *testing.T, c openai.Client, p openai.ChatCompletionNewParams) *ssestream.Stream[openai.ChatCompletionChunk] {
+	return c.Chat.Completions.NewStreaming(t.Context(), p)
+}
+
+// answer asks in one of both ways and wants no error.
+func answer(t *testing.T, c openai.Client, streamed bool, p openai.ChatCompletionNewParams, o ...option.RequestOption) openai.ChatCompletion {
+	t.Helper()
+	if streamed {
+		g := gather(t, c.Chat.Completions.NewStreaming(t.Context(), p, o...))
+		if g.err != nil {
+			t.Fatalf("stream: %v", g.err)
+		}
+		wellFormed(t, g)
+		return g.ChatCompletion
+	}
+	whole, err := c.Chat.Completions.New(t.Context(), p, o...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *whole
+}
+
+// bothWays runs a test buffered and streamed.
+func bothWays(t *testing.T, test func(t *testing.T, streamed bool)) {
+	t.Run("buffered", func(t *testing.T) { test(t, false) })
+	t.Run("streamed", func(t *testing.T) { test(t, true) })
+}
+
+// failure asks in one of both ways and wants an error.
+func failure(ctx context.Context, t *testing.T, c openai.Client, streamed bool, p openai.ChatCompletionNewParams, o ...option.RequestOption) error {
+	t.Helper()
+	var err error
+	if streamed {
+		err = gather(t, c.Chat.Completions.NewStreaming(ctx, p, o...)).err
+	} else {
+		_, err = c.Chat.Completions.New(ctx, p, o...)
+	}
+	if err == nil {
+		t.Fatal("it should have failed")
+	}
+	return err
+}
