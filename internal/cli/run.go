@@ -80,7 +80,10 @@ func (s *session) run(ctx context.Context, f runFlags, args []string) error {
 
 // message is what the arguments and --input say together.
 func (s *session) message(f runFlags, args []string) (string, error) {
-	text := strings.Join(args, " ")
+	if len(args) > 1 {
+		return "", fault.Usage("run takes one message, and got %d: put it in quotes", len(args))
+	}
+	text := strings.Join(args, "")
 	if f.input != "" {
 		in, err := s.readInput(f.input)
 		if err != nil {

@@ -30,11 +30,21 @@ func proxy(ctx context.Context, upstream string, stdout io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("proxy: listen: %w", err)
 	}
-	server := &http.Server{Handler: &httputil.ReverseProxy{
+	bare := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     openai.NewTransport(config.Values{}),
 		FlushInterval: -1,
-	}}
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Without this the server takes the request's body away when the answer
+		// begins, while the transport may still look for the body's end: one
+		// stream in some thousands is cut then.
+		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		bare.ServeHTTP(w, r)
+	})}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // what is open is cut
 	defer stop()
 	fmt.Fprintf(stdout, "listening on http://%s\n", l.Addr())

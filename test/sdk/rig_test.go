@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -33,7 +32,7 @@ type rig struct {
 	board        *board
 }
 
-func newRig(t *testing.T, root, binary string) *rig {
+func newRig(t *testing.T, binary, skills string) *rig {
 	t.Helper()
 	b := newBoard(scenarios(t))
 	upstream := httptest.NewServer(b.watched(b.upstream))
@@ -41,7 +40,7 @@ func newRig(t *testing.T, root, binary string) *rig {
 	control := httptest.NewServer(b.routes())
 	t.Cleanup(control.Close)
 	r := &rig{control: control.URL, board: b}
-	r.url = serve(t, b, binary, "--upstream", upstream.URL, "--skills-dir", filepath.Join(root, "examples", "skills"))
+	r.url = serve(t, b, binary, "--upstream", upstream.URL, "--skills-dir", skills)
 	return r
 }
 

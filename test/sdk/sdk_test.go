@@ -3,16 +3,16 @@ package sdk
 import (
 	"bytes"
 	"context"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/metier-run/metier/test/sdk/built"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -23,77 +23,22 @@ func TestClients(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program and the clients: takes minutes from empty caches")
 	}
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dependOn(t, root)
-	binary := build(t, root)
+	skills := filepath.Join(built.Root(t), "examples", "skills")
+	built.DependOn(t, skills)
+	built.DependOn(t, ".")
+	binary := built.Metier(t)
 	t.Run("node", func(t *testing.T) {
 		t.Parallel()
 		need(t, "node", "npm")
 		install(t, "node")
-		r := newRig(t, root, binary)
+		r := newRig(t, binary, skills)
 		r.runClient(t, "node", "node", "--test", "--test-reporter=spec")
 	})
 	t.Run("go", func(t *testing.T) {
 		t.Parallel()
-		r := newRig(t, root, binary)
+		r := newRig(t, binary, skills)
 		r.runClient(t, "go", "go", "test", "-count=1", "-v", ".")
 	})
-}
-
-// dependOn opens what the program and the clients are built from, so that the go
-// command does not answer with a result of older sources: it cannot know what a
-// test builds.
-func dependOn(t *testing.T, root string) {
-	t.Helper()
-	for _, dir := range []string{"go.mod", "cmd", "internal", "skill", "examples", "test/sdk"} {
-		err := filepath.WalkDir(filepath.Join(root, dir), func(name string, d fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case d.IsDir() && d.Name() == "node_modules":
-				return fs.SkipDir
-			case !d.Type().IsRegular():
-				return nil
-			}
-			f, err := os.Open(name)
-			if err != nil {
-				return err
-			}
-			return f.Close()
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// build makes the program, with the race detector if this test has it: then a
-// race in the server fails the test through the server's exit status.
-func build(t *testing.T, root string) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "metier")
-	args := []string{"build", "-buildvcs=false", "-o", binary}
-	if raceEnabled() {
-		args = append(args, "-race")
-	}
-	command(t, root, nil, "go", append(args, "./cmd/metier")...)
-	return binary
-}
-
-func raceEnabled() bool {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return false
-	}
-	for _, s := range info.Settings {
-		if s.Key == "-race" {
-			return s.Value == "true"
-		}
-	}
-	return false
 }
 
 // need skips a client whose language this machine has not got.

@@ -58,8 +58,13 @@ func TestParsePage(t *testing.T) {
 
 func TestWords(t *testing.T) {
 	for _, same := range [][]string{
-		{"note", "notes"}, {"plan", "planning", "planned", "plans"}, {"write", "writes", "writing", "writer"}, {"summary", "summaries"},
-		{"class", "classes"}, {"commit", "commits", "committed"}, {"Größe", "größe"},
+		{"note", "notes"},
+		{"plan", "planning", "planned", "plans"},
+		{"write", "writes", "writing", "writer"},
+		{"summary", "summaries"},
+		{"class", "classes"},
+		{"commit", "commits", "committed"},
+		{"Größe", "größe"},
 	} {
 		want := words(same[0])
 		for _, w := range same[1:] {

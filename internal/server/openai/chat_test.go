@@ -51,11 +51,13 @@ func TestChat(t *testing.T) {
 		{"cut-call", ``, completion{Finish: "length"}, 1},
 		{
 			"caller-tool", `,"tools":[` + weatherTool + `]`,
-			completion{Finish: "tool_calls", Calls: []call{{Index: "0", ID: "call_weather_1", Name: "get_weather", Arguments: `{"city":"Oslo"}`}}, Usage: usage(60, 16, 0)}, 1,
+			completion{Finish: "tool_calls", Calls: []call{{Index: "0", ID: "call_weather_1", Name: "get_weather", Arguments: `{"city":"Oslo"}`}}, Usage: usage(60, 16, 0)},
+			1,
 		},
 		{
 			"mixed", `,"tools":[` + weatherTool + `]`,
-			completion{Text: "Let me look. ", Finish: "tool_calls", Calls: []call{{Index: "0", ID: "call_mixed_weather", Name: "get_weather", Arguments: `{"city":"Bergen"}`}}, Usage: usage(210, 52, 0)}, 1,
+			completion{Text: "Let me look. ", Finish: "tool_calls", Calls: []call{{Index: "0", ID: "call_mixed_weather", Name: "get_weather", Arguments: `{"city":"Bergen"}`}}, Usage: usage(210, 52, 0)},
+			1,
 		},
 		{"split-utf8", ``, completion{Finish: "stop"}, 1},
 		{"crlf", ``, completion{Finish: "stop"}, 1},
@@ -241,11 +243,15 @@ func TestSelection(t *testing.T) {
 		{"the client's own skill tool", `,"tools":[{"type":"function","function":{"name":"Skill"}}]`, nil, false, nil, []string{"skills_read"}, "Skill"},
 		{
 			"a caller's tool of our name", `,"skills":["release-notes"],"tools":[{"type":"function","function":{"name":"skills_list"}}]`, nil, false,
-			[]string{"skills_read", "release-notes"}, []string{"meeting-minutes"}, "skills_list",
+			[]string{"skills_read", "release-notes"},
+			[]string{"meeting-minutes"},
+			"skills_list",
 		},
 		{
 			"the caller owns skills_read", `,"skills":["release-notes"],"tools":[{"type":"function","function":{"name":"skills_read"}}]`, nil, false,
-			[]string{"names the ticket in square brackets"}, []string{"skills_list"}, "skills_read",
+			[]string{"names the ticket in square brackets"},
+			[]string{"skills_list"},
+			"skills_read",
 		},
 		{"stop and max_tokens go through", `,"stop":["a","b"],"max_tokens":5`, nil, false, []string{`"stop":["a","b"]`, `"max_tokens":5`}, nil, ""},
 	} {

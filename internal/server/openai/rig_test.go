@@ -53,6 +53,16 @@ func newRig(t *testing.T, o rigOptions) *rig {
 	if o.provider == nil {
 		o.provider = r.connect(t, o.limits)
 	}
+	s := httptest.NewServer(newHouse(t, o, r.log))
+	t.Cleanup(s.Close)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	r.url = s.URL
+	return r
+}
+
+// newHouse is the server with its one door.
+func newHouse(t *testing.T, o rigOptions, log io.Writer) *server.Server {
+	t.Helper()
 	snapshot, err := skill.Load(t.Context(), skill.Options{Roots: []skill.Root{{Dir: "testdata/skills"}}})
 	if err != nil {
 		t.Fatal(err)
@@ -60,20 +70,16 @@ func newRig(t *testing.T, o rigOptions) *rig {
 	if o.noSkills {
 		snapshot = nil
 	}
-	logger := slog.New(slog.NewTextHandler(r.log, nil))
+	logger := slog.New(slog.NewTextHandler(log, nil))
 	id := &ids{}
 	g := gateway.New(gateway.Options{
 		Provider: o.provider, Skills: func() *skill.Snapshot { return snapshot },
 		Limits: o.limits, Logger: logger, Now: time.Now, Host: id,
 	})
-	s := httptest.NewServer(server.New(server.Options{
+	return server.New(server.Options{
 		Doors:  []server.Door{door.New(door.Options{Gateway: g, Limits: o.limits, Now: time.Now, NewID: id.NewID})},
 		Limits: o.limits, Logger: logger, NewID: id.NewID, Loopback: true,
-	}))
-	t.Cleanup(s.Close)
-	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	r.url = s.URL
-	return r
+	})
 }
 
 func (r *rig) connect(t *testing.T, limits config.Values) llm.Provider {

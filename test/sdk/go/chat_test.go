@@ -13,8 +13,8 @@ import (
 // wellFormed holds what a client may rely on in any stream that ended well.
 func wellFormed(t *testing.T, g gathered) {
 	t.Helper()
-	if len(g.chunks) < 3 {
-		t.Fatalf("%d chunks", len(g.chunks))
+	if len(g.chunks) == 0 {
+		t.Fatal("no chunks")
 	}
 	roles, ends := 0, 0
 	for i, c := range g.chunks {
