@@ -23,12 +23,9 @@ run: build ## build, start the server, ask one question, show what happens
 build: ## build bin/metier, stamped with the version
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X $(VERSION_VAR)=$(VERSION)' -o bin/metier ./cmd/metier
 
-test: ## all tests with the race detector, those of foreign clients last
+test: ## all tests with the race detector; test/sdk runs those of foreign clients
 	$(GO) test -race ./...
 	$(GO) test -run '^TestGate' ./internal/llm/openai ./internal/server/openai
-	@set -e; for mod in $$(find test -name go.mod -not -path '*/node_modules/*' 2>/dev/null); do \
-		echo "$(GO) test ./... in $$(dirname $$mod)"; (cd "$$(dirname $$mod)" && $(GO) test ./...); \
-	done
 
 test-fast: ## short tests, without the race detector: under a minute when built
 	$(GO) test -short ./...

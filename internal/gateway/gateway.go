@@ -133,7 +133,7 @@ func (t *Turn) Run(ctx context.Context, emit func(turn.Signal) error) (turn.Outc
 		defer done()
 	}
 	out, err := t.drive(ctx, func(s turn.Signal) error {
-		w.see(s)
+		w.see(ctx, t, s)
 		return emit(s)
 	})
 	w.log(ctx, g.o.Logger, t, out, err)

@@ -21,7 +21,9 @@ type watcher struct {
 	reads []string
 }
 
-func (w *watcher) see(s turn.Signal) {
+// see notes a signal. A host's call is logged as it ends, for who wants to
+// follow a turn (--log-level debug).
+func (w *watcher) see(ctx context.Context, t *Turn, s turn.Signal) {
 	switch s.Kind {
 	case turn.Delta:
 		if w.first == 0 {
@@ -31,6 +33,12 @@ func (w *watcher) see(s turn.Signal) {
 		w.calls++
 		if s.Result.Skill != "" {
 			w.reads = append(w.reads, s.Result.Skill+"/"+s.Result.Detail)
+		}
+		if logger := t.gateway.o.Logger; logger != nil {
+			logger.LogAttrs(ctx, slog.LevelDebug, "call",
+				slog.String("turn", t.id), slog.Int("round", s.Round), slog.String("tool", s.Call.Name),
+				slog.String("skill", s.Result.Skill), slog.String("detail", s.Result.Detail),
+				slog.Bool("ok", s.Result.OK), slog.Int("bytes", len(s.Result.Text)))
 		}
 	}
 }

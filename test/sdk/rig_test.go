@@ -96,7 +96,7 @@ func serve(t *testing.T, b *board, binary string, args ...string) string {
 	t.Helper()
 	home := t.TempDir()
 	cmd := exec.Command(binary, append([]string{"serve", "--port", "0", "--log-json", "--drain", "1"}, args...)...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "METIER_HOME=" + home}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "METIER_HOME=" + home, "GORACE=atexit_sleep_ms=0"}
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

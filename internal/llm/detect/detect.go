@@ -79,6 +79,9 @@ func (f Found) String() string {
 	case f.Model == "":
 		return s + ", without a model"
 	}
+	if n := len(f.Models); n > 1 {
+		return fmt.Sprintf("%s, %d models, %s among them", s, n, f.Model)
+	}
 	return s + ", model " + f.Model
 }
 

@@ -18,7 +18,7 @@ func wellFormed(t *testing.T, g gathered) {
 	}
 	roles, ends := 0, 0
 	for i, c := range g.chunks {
-		if c.ID != g.chunks[0].ID || !strings.HasPrefix(c.ID, "chatcmpl-") || c.Model != g.chunks[0].Model || c.Object != "chat.completion.chunk" || c.Created == 0 {
+		if c.ID != g.chunks[0].ID || !strings.HasPrefix(c.ID, "chatcmpl-") || c.Model != g.chunks[0].Model || c.Object != "chat.completion.chunk" || c.Created != g.chunks[0].Created {
 			t.Errorf("chunk %d is of another completion than the first: %s", i, c.RawJSON())
 		}
 		for _, choice := range c.Choices {

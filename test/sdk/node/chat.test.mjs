@@ -15,7 +15,7 @@ function wellFormed(chunks, model) {
     assert.equal(c.id, id, 'one completion has one id');
     assert.equal(c.object, 'chat.completion.chunk');
     assert.equal(c.model, model);
-    assert.equal(typeof c.created, 'number');
+    assert.equal(c.created, chunks[0].created, 'and one date');
   }
   const choices = chunks.flatMap((c) => c.choices);
   assert.deepEqual(choices.filter((c) => c.delta.role).map((c) => c.delta.role), ['assistant'], 'the role is said once');
@@ -109,7 +109,14 @@ test("skills by a field of the body, which stays the host's", async () => {
       { model: 'selected', messages: [user('What comes last?')], skills: ['release-notes'], skills_discovery: false, stream },
       { headers },
     );
-    const text = stream ? textOf(await collect(answer)) : answer.choices[0].message.content;
+    let text;
+    if (stream) {
+      const chunks = await collect(answer);
+      wellFormed(chunks, 'selected');
+      text = textOf(chunks);
+    } else {
+      text = answer.choices[0].message.content;
+    }
     assert.equal(text, 'What goes away comes last.');
     const logged = await turn(id);
     assert.equal(logged.selected, 'release-notes');
