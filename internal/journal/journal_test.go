@@ -24,7 +24,7 @@ func TestMemory(t *testing.T) {
 
 // every is one fact of each kind, with every field set.
 func every() []journal.Data {
-	call := llm.Call{ID: "c1", Name: "skills_read", Arguments: `{"skill":"pdf"}`}
+	call := llm.Call{ID: "c1", Name: "skills_read", Arguments: `{"skill":"pdf"}`, Rescued: true}
 	raw := llm.Raw{Dialect: llm.OpenAIChat, Bytes: jsontext.Value(`{"role":"user"}`)}
 	message := llm.Message{
 		Role: llm.Assistant, CallID: "c0", Parts: []llm.Part{{Kind: llm.Text, Text: "hi", Raw: raw}},

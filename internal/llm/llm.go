@@ -104,6 +104,10 @@ type Call struct {
 	Name string `json:"name"`
 	// Arguments is what the model wrote, usually a JSON object, not yet judged.
 	Arguments string `json:"arguments"`
+	// Rescued marks a call that the model wrote as text. The message goes back as
+	// it was written, so nothing in it has the call's id: its result goes back as
+	// a user turn.
+	Rescued bool `json:"rescued,omitzero"`
 }
 
 // Declaration tells a model of one tool.

@@ -133,7 +133,7 @@ func (s State) results() []journal.Entry {
 	for i, c := range s.calls {
 		m := llm.TextMessage(llm.Tool, c.result.Text)
 		m.CallID = c.ID
-		if s.start.ResultsAsUser {
+		if s.start.ResultsAsUser || c.Rescued {
 			m = llm.TextMessage(llm.User, resultAsUser(c.Call, c.result.Text))
 		}
 		entries[i] = journal.Entry{Message: m}
