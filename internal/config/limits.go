@@ -44,6 +44,8 @@ const (
 	UpstreamStall   Name = "upstream-stall"
 	UpstreamEvent   Name = "upstream-event"
 	UpstreamReply   Name = "upstream-reply"
+	ContinuityBytes Name = "continuity"
+	ContinuityAge   Name = "continuity-age"
 )
 
 // Limit is one row of the table.
@@ -88,6 +90,8 @@ func Limits() []Limit {
 		{UpstreamStall, 300, Seconds, 1, day, "upstream-stall", "upstream_stalled", "silence inside an upstream's stream"},
 		{UpstreamEvent, 8 * mib, Bytes, kib, 1024 * mib, "", "upstream_event_too_large", "size of one event of an upstream's stream"},
 		{UpstreamReply, 64 * mib, Bytes, kib, 1024 * mib, "", "upstream_reply_too_large", "size of one whole reply of an upstream"},
+		{ContinuityBytes, 64 * mib, Bytes, 0, 1 << 40, "continuity", "", "hidden rounds remembered for one key; 0 remembers none"},
+		{ContinuityAge, day, Seconds, 1, 365 * day, "continuity-age", "", "time since its last use that a hidden round is remembered"},
 	}
 }
 

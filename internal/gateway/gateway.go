@@ -2,8 +2,8 @@
 // skills, has the block and the tools made for them, opens a journal in memory,
 // and drives the turn.
 //
-// Every chat door uses it and adds nothing to it. It knows no dialect, holds no
-// loop, and keeps nothing between requests.
+// Every chat door uses it and adds nothing to it. It knows no dialect and holds
+// no loop; what it keeps between requests is in a continuity store.
 //
 // Start at [Gateway.Prepare].
 package gateway
@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/metier-run/metier/internal/config"
+	"github.com/metier-run/metier/internal/continuity"
 	"github.com/metier-run/metier/internal/disclosure"
 	"github.com/metier-run/metier/internal/fault"
 	"github.com/metier-run/metier/internal/journal"
@@ -38,6 +39,9 @@ type Options struct {
 	Logger      *slog.Logger
 	Now         func() time.Time
 	Host        turn.Host
+	// Continuity keeps what clients do not see of their conversations; nil keeps
+	// nothing.
+	Continuity continuity.Store
 	// Record, if set, is told of each turn's end with what went over the wire.
 	Record Recorder
 }
@@ -69,6 +73,12 @@ type Request struct {
 	Discovery *bool
 	// Header goes upstream with each generation.
 	Header http.Header
+	// Caller is the id of the key that was presented, EndUser whom it acts for;
+	// both may be empty.
+	Caller, EndUser string
+	// Expand fills the parts and calls of a message that holds only its wire form;
+	// nil when all are filled.
+	Expand func(llm.Message) llm.Message
 }
 
 // Turn is a request that is ready to run, once.
@@ -79,6 +89,7 @@ type Turn struct {
 	plan     selection
 	start    journal.TurnStarted
 	tools    tool.Set
+	memory   memory
 	warnings []string
 	path     journal.Path // when the turn has run
 }
@@ -98,7 +109,8 @@ func (g *Gateway) Prepare(ctx context.Context, r Request) (*Turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Turn{gateway: g, id: "turn_" + g.o.Host.NewID(), request: r, plan: plan, warnings: plan.warnings}
+	remembered := g.recall(ctx, &r, plan)
+	t := &Turn{gateway: g, id: "turn_" + g.o.Host.NewID(), request: r, plan: plan, memory: remembered, warnings: plan.warnings}
 	t.start = journal.TurnStarted{
 		Model: r.Model, Dialect: r.Dialect, Rest: r.Rest, Options: r.Options, Caller: r.Tools,
 		Bounds: journal.Bounds{
@@ -132,19 +144,20 @@ func (t *Turn) Run(ctx context.Context, emit func(turn.Signal) error) (turn.Outc
 		ctx = recording
 		defer done()
 	}
-	out, err := t.drive(ctx, func(s turn.Signal) error {
+	state, out, err := t.drive(ctx, func(s turn.Signal) error {
 		w.see(ctx, t, s)
 		return emit(s)
 	})
+	t.remember(ctx, state, out, w)
 	w.log(ctx, g.o.Logger, t, out, err)
 	return out, err
 }
 
-func (t *Turn) drive(ctx context.Context, emit func(turn.Signal) error) (turn.Outcome, error) {
+func (t *Turn) drive(ctx context.Context, emit func(turn.Signal) error) (turn.State, turn.Outcome, error) {
 	g := t.gateway
 	log, at, state, err := t.open(ctx)
 	if err != nil {
-		return turn.Outcome{Reason: turn.Failed}, err
+		return state, turn.Outcome{Reason: turn.Failed}, err
 	}
 	d := &turn.Driver{
 		Log: log, At: at, Provider: g.o.Provider, Tools: t.tools, Host: g.o.Host,
@@ -152,7 +165,7 @@ func (t *Turn) drive(ctx context.Context, emit func(turn.Signal) error) (turn.Ou
 	}
 	state, out, err := d.Run(ctx, state, emit)
 	t.path = state.Path()
-	return out, err
+	return state, out, err
 }
 
 // drafts are the facts that the turn begins with: the client's conversation and

@@ -19,11 +19,18 @@ type watcher struct {
 	first time.Duration // until the first piece that the client saw
 	calls int
 	reads []string
+	// What continuity keeps: the text that the client saw, and the skills that
+	// each round read.
+	text   strings.Builder
+	skills map[int][]string
 }
 
 // see notes a signal. A host's call is logged as it ends, for who wants to
 // follow a turn (--log-level debug).
 func (w *watcher) see(ctx context.Context, t *Turn, s turn.Signal) {
+	if t.tools != nil {
+		w.hears(s)
+	}
 	switch s.Kind {
 	case turn.Delta:
 		if w.first == 0 {
@@ -50,8 +57,9 @@ func (w *watcher) log(ctx context.Context, logger *slog.Logger, t *Turn, out tur
 	attrs := []slog.Attr{
 		slog.String("turn", t.id), slog.String("model", t.request.Model), slog.String("outcome", string(out.Reason)),
 		slog.String("finish", string(out.Finish)), slog.Int("rounds", out.Rounds), slog.Int("host_calls", w.calls),
-		slog.Int("caller_calls", len(out.Waits)), slog.String("selected", names(t.plan.selected)),
+		slog.Int("caller_calls", len(out.Waits)), slog.String("selected", strings.Join(names(t.plan.selected), ",")),
 		slog.Int("advertised", len(t.plan.advertised)), slog.String("reads", strings.Join(w.reads, ",")),
+		slog.Int("restored", t.memory.rounds), slog.Int("restored_dropped", t.memory.dropped),
 		slog.Int64("tokens_in", out.Usage.Input), slog.Int64("tokens_out", out.Usage.Output), slog.Int64("tokens_cached", out.Usage.Cached),
 		slog.Duration("first", w.first), slog.Duration("took", w.now().Sub(w.began)),
 	}
@@ -71,10 +79,10 @@ func (w *watcher) log(ctx context.Context, logger *slog.Logger, t *Turn, out tur
 	logger.LogAttrs(context.WithoutCancel(ctx), level, "turn", attrs...)
 }
 
-func names(skills []skill.Skill) string {
-	var n []string
-	for _, s := range skills {
-		n = append(n, s.Name)
+func names(skills []skill.Skill) []string {
+	n := make([]string, len(skills))
+	for i, s := range skills {
+		n[i] = s.Name
 	}
-	return strings.Join(n, ",")
+	return n
 }

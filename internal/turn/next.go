@@ -131,14 +131,30 @@ func (s State) planCall(plan Plan, c call) Plan {
 func (s State) results() []journal.Entry {
 	entries := make([]journal.Entry, len(s.calls))
 	for i, c := range s.calls {
-		m := llm.TextMessage(llm.Tool, c.result.Text)
-		m.CallID = c.ID
-		if s.start.ResultsAsUser || c.Rescued {
-			m = llm.TextMessage(llm.User, resultAsUser(c.Call, c.result.Text))
-		}
-		entries[i] = journal.Entry{Message: m}
+		entries[i] = journal.Entry{Message: s.result(c)}
 	}
 	return entries
+}
+
+func (s State) result(c call) llm.Message {
+	if s.start.ResultsAsUser || c.Rescued {
+		return llm.TextMessage(llm.User, resultAsUser(c.Call, c.result.Text))
+	}
+	m := llm.TextMessage(llm.Tool, c.result.Text)
+	m.CallID = c.ID
+	return m
+}
+
+// Answered lists the answers to those of the last reply's calls that have one,
+// while others are waited for.
+func (s State) Answered() []llm.Message {
+	var messages []llm.Message
+	for _, c := range s.calls {
+		if c.result != nil {
+			messages = append(messages, s.result(c))
+		}
+	}
+	return messages
 }
 
 // nextRound asks for the next generation, or for the forced answer when the

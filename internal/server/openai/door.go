@@ -95,7 +95,7 @@ func (d *Door) decode(r *http.Request) (*openai.Request, gateway.Request, error)
 	if err != nil {
 		return nil, gateway.Request{}, err
 	}
-	in := gateway.Request{Request: req.Request, Header: openai.PassHeader(r.Header)}
+	in := gateway.Request{Request: req.Request, Header: openai.PassHeader(r.Header), EndUser: endUser(req), Expand: openai.Expand}
 	if in.Skills, err = skillNames(req.Take("skills"), r.Header.Values(SkillsHeader)); err != nil {
 		return nil, in, err
 	}
@@ -107,6 +107,18 @@ func (d *Door) decode(r *http.Request) (*openai.Request, gateway.Request, error)
 		return nil, in, err
 	}
 	return req, in, nil
+}
+
+// endUser is whom a product's request is made for, as it says itself.
+func endUser(req *openai.Request) string {
+	for _, name := range []string{"safety_identifier", "user"} {
+		for _, m := range req.Rest {
+			if id, ok := wire.String(m.Value); ok && m.Name == name && id != "" {
+				return id
+			}
+		}
+	}
+	return ""
 }
 
 // skillNames joins the body's list and the header's, which is separated by

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/metier-run/metier/internal/config"
+	"github.com/metier-run/metier/internal/continuity"
 	"github.com/metier-run/metier/internal/gateway"
 	"github.com/metier-run/metier/internal/llm"
 	"github.com/metier-run/metier/internal/llm/openai"
@@ -45,13 +46,16 @@ type rigOptions struct {
 	noSkills bool
 	limits   config.Values
 	provider llm.Provider // in place of the scripted upstream
+	upstream http.Handler // the same, over HTTP
+
+	continuity continuity.Store
 }
 
 func newRig(t *testing.T, o rigOptions) *rig {
 	t.Helper()
 	r := &rig{log: &syncBuffer{}}
 	if o.provider == nil {
-		o.provider = r.connect(t, o.limits)
+		o.provider = r.connect(t, o)
 	}
 	s := httptest.NewServer(newHouse(t, o, r.log))
 	t.Cleanup(s.Close)
@@ -74,7 +78,7 @@ func newHouse(t *testing.T, o rigOptions, log io.Writer) *server.Server {
 	id := &ids{}
 	g := gateway.New(gateway.Options{
 		Provider: o.provider, Skills: func() *skill.Snapshot { return snapshot },
-		Limits: o.limits, Logger: logger, Now: time.Now, Host: id,
+		Limits: o.limits, Logger: logger, Now: time.Now, Host: id, Continuity: o.continuity,
 	})
 	return server.New(server.Options{
 		Doors:  []server.Door{door.New(door.Options{Gateway: g, Limits: o.limits, Now: time.Now, NewID: id.NewID})},
@@ -82,14 +86,17 @@ func newHouse(t *testing.T, o rigOptions, log io.Writer) *server.Server {
 	})
 }
 
-func (r *rig) connect(t *testing.T, limits config.Values) llm.Provider {
+func (r *rig) connect(t *testing.T, o rigOptions) llm.Provider {
 	t.Helper()
 	var err error
 	if r.upstream, err = scripted.New(scripted.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	up := httptest.NewServer(r.upstream)
-	transport := openai.NewTransport(limits)
+	if o.upstream == nil {
+		o.upstream = r.upstream
+	}
+	up := httptest.NewServer(o.upstream)
+	transport := openai.NewTransport(o.limits)
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		up.Close()
@@ -98,7 +105,7 @@ func (r *rig) connect(t *testing.T, limits config.Values) llm.Provider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return openai.New(openai.Options{Base: base, Transport: transport, Limits: limits, NewID: (&ids{}).NewID})
+	return openai.New(openai.Options{Base: base, Transport: transport, Limits: o.limits, NewID: (&ids{}).NewID})
 }
 
 // post sends a chat request and returns the answer, read to its end.

@@ -1,0 +1,162 @@
+package continuity_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metier-run/metier/internal/continuity"
+	"github.com/metier-run/metier/internal/continuity/continuitytest"
+	"github.com/metier-run/metier/internal/llm"
+)
+
+func TestMemory(t *testing.T) {
+	continuitytest.Run(t, func(*testing.T) continuitytest.Subject {
+		now := time.Unix(1_000_000, 0)
+		return continuitytest.Subject{
+			Store:   continuity.NewMemory(continuitytest.Bounds(), func() time.Time { return now }),
+			Advance: func(d time.Duration) { now = now.Add(d) },
+		}
+	})
+}
+
+func call(id, args string) llm.Message {
+	return llm.Message{Role: llm.Assistant, Calls: []llm.Call{{ID: id, Name: "f", Arguments: args}}}
+}
+
+// TestCanonical: what SDKs change does not count, what a person changes does.
+func TestCanonical(t *testing.T) {
+	same := [][2]llm.Message{
+		{llm.TextMessage(llm.Assistant, "hi\n"), llm.TextMessage(llm.Assistant, "  hi")},
+		{call("c", `{"a":1,"b":[ 2 ]}`), call("c", ` {"b":[2],"a":1.0} `)},
+		{call("c", ``), call("c", `{}`)},
+		{llm.TextMessage(llm.User, "ab"), {Role: llm.User, Parts: []llm.Part{{Kind: llm.Text, Text: "a"}, {Kind: llm.Text, Text: "b"}}}},
+		{llm.TextMessage(llm.Assistant, "x"), {Role: llm.Assistant, Parts: []llm.Part{{Kind: llm.Reasoning, Text: "hm"}, {Kind: llm.Text, Text: "x"}}}},
+		{
+			{Role: llm.User, Parts: []llm.Part{{Kind: llm.Other, Raw: llm.Raw{Bytes: []byte(`{"type":"image_url","image_url":{"url":"u","detail":"low"}}`)}}}},
+			{Role: llm.User, Parts: []llm.Part{{Kind: llm.Other, Raw: llm.Raw{Bytes: []byte(`{"image_url":{"detail":"low","url":"u"}, "type":"image_url"}`)}}}},
+		},
+	}
+	for _, pair := range same {
+		if diff := cmp.Diff(continuity.Canonical(pair[0]), continuity.Canonical(pair[1])); diff != "" {
+			t.Errorf("%+v and %+v are told apart:\n%s", pair[0], pair[1], diff)
+		}
+	}
+	differ := []llm.Message{
+		llm.TextMessage(llm.User, "hi"), llm.TextMessage(llm.Assistant, "hi"), llm.TextMessage(llm.User, "hi there"),
+		llm.TextMessage(llm.User, "h i"), call("c", `{"a":1}`), call("c", `{"a":2}`), call("d", `{"a":1}`), call("c", `broken {`),
+		{Role: llm.Tool, CallID: "c", Parts: []llm.Part{{Kind: llm.Text, Text: "hi"}}},
+		{Role: llm.Tool, CallID: "d", Parts: []llm.Part{{Kind: llm.Text, Text: "hi"}}},
+	}
+	seen := map[continuity.Mark]llm.Message{}
+	for _, m := range differ {
+		at := continuity.Scope{}.Chain().Add(m)
+		if other, ok := seen[at]; ok {
+			t.Errorf("%+v and %+v are the same", other, m)
+		}
+		seen[at] = m
+	}
+}
+
+// TestScope: nothing of the scope may differ.
+func TestScope(t *testing.T) {
+	base := continuity.Scope{Tenant: "t", Key: "k", User: "u", Model: "m", Skills: []string{"a", "b"}, Discovery: true}
+	order := base
+	order.Skills = []string{"b", "a"}
+	if base.Chain() != order.Chain() {
+		t.Error("the order of the selection counts")
+	}
+	for name, change := range map[string]func(*continuity.Scope){
+		"tenant": func(s *continuity.Scope) { s.Tenant = "t2" }, "key": func(s *continuity.Scope) { s.Key = "k2" },
+		"user": func(s *continuity.Scope) { s.User = "u2" }, "model": func(s *continuity.Scope) { s.Model = "m2" },
+		"selection": func(s *continuity.Scope) { s.Skills = []string{"a"} }, "discovery": func(s *continuity.Scope) { s.Discovery = false },
+		"shifted": func(s *continuity.Scope) { s.Key, s.User = "ku", "" },
+	} {
+		other := base
+		change(&other)
+		if base.Chain() == other.Chain() {
+			t.Errorf("the %s does not count", name)
+		}
+	}
+}
+
+func text(messages []llm.Message) string {
+	var b strings.Builder
+	for _, m := range messages {
+		b.WriteString(string(m.Role) + ":" + m.CallID + m.Text() + " ")
+	}
+	return b.String()
+}
+
+func TestRestore(t *testing.T) {
+	store := continuity.NewMemory(continuitytest.Bounds(), time.Now)
+	scope := continuity.Scope{Key: "k"}
+	u1, a1, u2 := llm.TextMessage(llm.User, "q"), llm.TextMessage(llm.Assistant, "seen"), llm.TextMessage(llm.User, "q2")
+	result := func(id string) llm.Message {
+		m := llm.TextMessage(llm.Tool, "")
+		m.CallID = id
+		return m
+	}
+	mixed := llm.TextMessage(llm.Assistant, "both")
+	mixed.Calls = []llm.Call{{ID: "c1"}, {ID: "c2"}, {ID: "c3"}}
+	plain := continuity.Entry{
+		Hidden: []continuity.Round{
+			{Message: llm.TextMessage(llm.Assistant, "h1"), Results: []llm.Message{result("h")}, Skills: []string{"pdf"}},
+			{Message: llm.TextMessage(llm.Assistant, "h2"), Results: []llm.Message{result("i")}, Skills: []string{"gone"}},
+		},
+		Last: continuity.Round{Message: llm.TextMessage(llm.Assistant, "real")},
+	}
+	parked := continuity.Entry{Last: continuity.Round{Message: mixed, Results: []llm.Message{result("c2")}, Skills: []string{"pdf"}}}
+	seenMixed := llm.TextMessage(llm.Assistant, "both")
+	seenMixed.Calls = []llm.Call{{ID: "c1"}, {ID: "c3"}}
+	for at, e := range map[continuity.Mark]continuity.Entry{
+		scope.Chain().Add(u1).Add(a1): plain, scope.Chain().Add(u2).Add(seenMixed): parked,
+	} {
+		if err := store.Put(t.Context(), scope.Owner(), at, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := func(string) bool { return true }
+	for _, c := range []struct {
+		name      string
+		scope     continuity.Scope
+		messages  []llm.Message
+		reachable func(string) bool
+		want      string
+		rounds    int
+	}{
+		{"next turn", scope, []llm.Message{u1, a1, u2}, all, "user:q assistant:h1 tool:h assistant:h2 tool:i assistant:real user:q2 ", 2},
+		{"a skill that is gone", scope, []llm.Message{u1, a1, u2}, func(s string) bool { return s != "gone" }, "user:q assistant:h1 tool:h assistant:real user:q2 ", 1},
+		{"another conversation", scope, []llm.Message{u2, a1, u2}, all, "user:q2 assistant:seen user:q2 ", 0},
+		{"another answer", scope, []llm.Message{u1, u2}, all, "user:q user:q2 ", 0},
+		{"another owner", continuity.Scope{Key: "k2"}, []llm.Message{u1, a1}, all, "user:q assistant:seen ", 0},
+		{"caller's results, in call order", scope, []llm.Message{u2, seenMixed, result("c3"), result("c1")}, all, "user:q2 assistant:both tool:c1 tool:c2 tool:c3 ", 1},
+		{"mixed and gone", scope, []llm.Message{u2, seenMixed, result("c3"), result("c1")}, func(string) bool { return false }, "user:q2 assistant:both tool:c3 tool:c1 ", 0},
+	} {
+		got, err := continuity.Restore(t.Context(), store, c.scope, c.messages, func(m llm.Message) llm.Message { return m }, c.reachable)
+		if err != nil || text(got.Messages) != c.want || got.Rounds != c.rounds {
+			t.Errorf("%s: %q, %d rounds, %v, want %q and %d", c.name, text(got.Messages), got.Rounds, err, c.want, c.rounds)
+		}
+	}
+}
+
+// broken is a store that fails.
+type broken struct{ continuity.Store }
+
+func (broken) Any(context.Context, string) (bool, error) { return true, nil }
+
+func (broken) Get(context.Context, string, continuity.Mark) (continuity.Entry, bool, error) {
+	return continuity.Entry{}, false, errors.New("disk")
+}
+
+func TestBrokenStoreIsAMiss(t *testing.T) {
+	messages := []llm.Message{llm.TextMessage(llm.User, "q"), llm.TextMessage(llm.Assistant, "a")}
+	got, err := continuity.Restore(t.Context(), broken{}, continuity.Scope{}, messages, func(m llm.Message) llm.Message { return m }, nil)
+	if err == nil || text(got.Messages) != text(messages) {
+		t.Errorf("Restore = %q, %v, want the messages as they were and the error", text(got.Messages), err)
+	}
+}

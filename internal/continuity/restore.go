@@ -1,0 +1,91 @@
+package continuity
+
+import (
+	"context"
+	"slices"
+
+	"github.com/metier-run/metier/internal/llm"
+)
+
+// Restored is a conversation with its hidden rounds back in place.
+type Restored struct {
+	Messages []llm.Message
+	// Rounds counts the hidden rounds that were put back, Dropped those that were
+	// left out because a skill that they read cannot be reached any more.
+	Rounds, Dropped int
+
+	mixed []int // where messages were put whose calls the host and the caller share
+}
+
+// Restore puts the hidden rounds back into a client's messages. expand fills
+// the parts and calls of a message that may hold only its wire form; reachable
+// says whether a skill can be read in this request. A failing store is a miss:
+// the messages come back as they were, with the error for the log.
+func Restore(ctx context.Context, s Store, scope Scope, messages []llm.Message, expand func(llm.Message) llm.Message, reachable func(string) bool) (Restored, error) {
+	plain := Restored{Messages: messages}
+	if any, err := s.Any(ctx, scope.Owner()); err != nil || !any {
+		return plain, err
+	}
+	out := Restored{Messages: make([]llm.Message, 0, len(messages))}
+	mark := scope.Chain()
+	for _, m := range messages {
+		full := expand(m)
+		mark = mark.Add(full)
+		if m.Role != llm.Assistant {
+			out.Messages = append(out.Messages, m)
+			continue
+		}
+		e, ok, err := s.Get(ctx, scope.Owner(), mark)
+		if err != nil {
+			return plain, err
+		}
+		if !ok {
+			out.Messages = append(out.Messages, m)
+			continue
+		}
+		out.put(e, m, reachable)
+	}
+	if out.Rounds == 0 && out.Dropped == 0 {
+		return plain, nil
+	}
+	for _, i := range out.mixed {
+		inCallOrder(out.Messages, i)
+	}
+	return out, nil
+}
+
+// put replaces a visible message by what stands behind it.
+func (r *Restored) put(e Entry, visible llm.Message, reachable func(string) bool) {
+	for _, round := range e.Hidden {
+		if slices.ContainsFunc(round.Skills, func(name string) bool { return !reachable(name) }) {
+			r.Dropped++
+			continue
+		}
+		r.Rounds++
+		r.Messages = append(append(r.Messages, round.Message), round.Results...)
+	}
+	if slices.ContainsFunc(e.Last.Skills, func(name string) bool { return !reachable(name) }) {
+		// The round also called the caller, whose calls must keep their message.
+		r.Dropped++
+		r.Messages = append(r.Messages, visible)
+		return
+	}
+	if len(e.Last.Results) > 0 {
+		r.Rounds++
+		r.mixed = append(r.mixed, len(r.Messages))
+	}
+	r.Messages = append(append(r.Messages, e.Last.Message), e.Last.Results...)
+}
+
+// inCallOrder sorts the answers to a message's calls by the order of the calls,
+// the host's and the caller's together (DESIGN section 2, rule 4).
+func inCallOrder(messages []llm.Message, at int) {
+	end := at + 1
+	for end < len(messages) && messages[end].Role == llm.Tool {
+		end++
+	}
+	place := func(m llm.Message) int {
+		return slices.IndexFunc(messages[at].Calls, func(c llm.Call) bool { return c.ID == m.CallID })
+	}
+	slices.SortStableFunc(messages[at+1:end], func(a, b llm.Message) int { return place(a) - place(b) })
+}

@@ -1,0 +1,119 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+
+	"github.com/metier-run/metier/internal/continuity"
+	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/turn"
+)
+
+// defaultTenant owns everything until there are tenants.
+const defaultTenant = "default"
+
+// memory is what a turn remembers for the next one of the same conversation.
+type memory struct {
+	scope continuity.Scope
+	// visible is what the client sent; the turn itself may begin with more.
+	visible []llm.Message
+	rounds  int // put back
+	dropped int
+}
+
+// recall puts the hidden rounds of earlier turns back into the request.
+func (g *Gateway) recall(ctx context.Context, r *Request, plan selection) memory {
+	m := memory{
+		scope: continuity.Scope{
+			Tenant: defaultTenant, Key: r.Caller, User: r.EndUser, Model: r.Model,
+			Skills: names(plan.selected), Discovery: len(plan.advertised) > 0,
+		},
+		visible: r.Messages,
+	}
+	if !g.remembers(*r, plan) {
+		return m
+	}
+	reachable := func(name string) bool {
+		return slices.Contains(names(plan.selected), name) || slices.Contains(names(plan.advertised), name)
+	}
+	restored, err := continuity.Restore(ctx, g.o.Continuity, m.scope, r.Messages, r.expand, reachable)
+	if err != nil {
+		// Plain forwarding is what a client without memory gets anyway.
+		g.o.Logger.WarnContext(ctx, "continuity not read", "error", err)
+	}
+	r.Messages, m.rounds, m.dropped = restored.Messages, restored.Rounds, restored.Dropped
+	return m
+}
+
+// remembers reports whether a turn of this kind can have hidden rounds.
+func (g *Gateway) remembers(r Request, plan selection) bool {
+	return g.o.Continuity != nil && plan.tools && len(plan.selected)+len(plan.advertised) > 0 && r.Options.Choices < 2
+}
+
+// expand fills a message's parts and calls.
+func (r Request) expand(m llm.Message) llm.Message {
+	if r.Expand == nil {
+		return m
+	}
+	return r.Expand(m)
+}
+
+// remember keeps what the client did not see of a turn that went well.
+func (t *Turn) remember(ctx context.Context, state turn.State, out turn.Outcome, w *watcher) {
+	g := t.gateway
+	ended := out.Reason == turn.Answered || out.Reason == turn.Parked
+	if !ended || w.calls == 0 || !g.remembers(t.request, t.plan) {
+		return
+	}
+	entry, ok := t.entry(state, w)
+	if !ok {
+		return
+	}
+	mark := t.memory.scope.Chain()
+	for _, m := range t.memory.visible {
+		mark = mark.Add(t.request.expand(m))
+	}
+	answer := llm.TextMessage(llm.Assistant, w.text.String())
+	for _, wait := range out.Waits {
+		answer.Calls = append(answer.Calls, wait.Call)
+	}
+	// The client may be gone already, and may still come back.
+	if err := g.o.Continuity.Put(context.WithoutCancel(ctx), t.memory.scope.Owner(), mark.Add(answer), entry); err != nil {
+		g.o.Logger.WarnContext(ctx, "continuity not written", "error", err)
+	}
+}
+
+// entry is the turn's part of the conversation, round by round.
+func (t *Turn) entry(state turn.State, w *watcher) (continuity.Entry, bool) {
+	var rounds []continuity.Round
+	for _, m := range state.Path().Messages()[len(t.request.Messages):] {
+		if m.Role == llm.Assistant {
+			rounds = append(rounds, continuity.Round{Message: m, Skills: w.skills[len(rounds)+1]})
+			continue
+		}
+		if len(rounds) == 0 {
+			return continuity.Entry{}, false
+		}
+		last := &rounds[len(rounds)-1]
+		last.Results = append(last.Results, m)
+	}
+	if len(rounds) == 0 {
+		return continuity.Entry{}, false
+	}
+	last := rounds[len(rounds)-1]
+	last.Results = state.Answered()
+	return continuity.Entry{Hidden: rounds[:len(rounds)-1], Last: last}, true
+}
+
+// hears notes what the client sees, and which skills each round read.
+func (w *watcher) hears(s turn.Signal) {
+	switch {
+	case s.Kind == turn.Delta && s.Piece.Choice == 0:
+		w.text.WriteString(s.Piece.Text)
+	case s.Kind == turn.CallEnded && s.Result.Skill != "" && !slices.Contains(w.skills[s.Round], s.Result.Skill):
+		if w.skills == nil {
+			w.skills = map[int][]string{}
+		}
+		w.skills[s.Round] = append(w.skills[s.Round], s.Result.Skill)
+	}
+}
