@@ -117,6 +117,7 @@ func (g *Gateway) Prepare(ctx context.Context, r Request) (*Turn, error) {
 			Rounds: g.o.Limits.Int(config.MaxRounds), Calls: g.o.Limits.Int(config.CallsPerRound),
 		},
 		ResultsAsUser: !caps.Results,
+		Context:       caps.Context,
 		Snapshot:      plan.digest,
 	}
 	if len(plan.selected)+len(plan.advertised) == 0 {

@@ -67,6 +67,8 @@ func decodeData(kind Kind, v jsontext.Value) (Data, error) {
 		return decodeAs[InvokeRequested](v)
 	case KindInvokeEnded:
 		return decodeAs[InvokeEnded](v)
+	case KindResultsElided:
+		return decodeAs[ResultsElided](v)
 	}
 	return nil, fmt.Errorf("unknown kind %q", kind)
 }

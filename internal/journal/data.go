@@ -21,6 +21,7 @@ const (
 	KindGenerateFailed    Kind = "generate.failed"
 	KindInvokeRequested   Kind = "invoke.requested"
 	KindInvokeEnded       Kind = "invoke.ended"
+	KindResultsElided     Kind = "results.elided"
 )
 
 // Entry is a message and the node that it becomes.
@@ -60,6 +61,8 @@ type TurnStarted struct {
 	Bounds Bounds `json:"bounds"`
 	// ResultsAsUser is set for models that drop messages of role tool.
 	ResultsAsUser bool `json:"results_as_user,omitzero"`
+	// Context is the model's window in tokens; 0 when it is unknown.
+	Context int `json:"context,omitzero"`
 	// Snapshot is the digest of the skills that the turn sees.
 	Snapshot string `json:"snapshot,omitzero"`
 }
@@ -137,6 +140,23 @@ type GenerateEnded struct {
 type GenerateFailed struct {
 	ID    string `json:"id"`
 	Error string `json:"error"`
+	// Overflow: the conversation did not fit the model's window, of Limit tokens
+	// if the upstream said how many.
+	Overflow bool `json:"overflow,omitzero"`
+	Limit    int  `json:"limit,omitzero"`
+}
+
+// Elided is a result that no longer goes to the model, and what goes in its
+// place.
+type Elided struct {
+	Node NodeID `json:"node"`
+	Text string `json:"text"`
+}
+
+// ResultsElided makes room in the model's window. The results themselves stay
+// in the tree.
+type ResultsElided struct {
+	Results []Elided `json:"results"`
 }
 
 // InvokeRequested announces that the host runs a call.
@@ -188,3 +208,6 @@ func (InvokeRequested) Kind() Kind { return KindInvokeRequested }
 
 // Kind is the stored name of the fact.
 func (InvokeEnded) Kind() Kind { return KindInvokeEnded }
+
+// Kind is the stored name of the fact.
+func (ResultsElided) Kind() Kind { return KindResultsElided }

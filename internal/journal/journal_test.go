@@ -37,7 +37,7 @@ func every() []journal.Data {
 			Model: "m", Dialect: llm.OpenAIChat, Rest: []llm.Member{{Name: "stop", Value: jsontext.Value(`["x"]`)}},
 			Options: llm.Options{Choice: llm.ChoiceRequired, Structured: true, Choices: 2},
 			Caller:  []llm.Declaration{tool}, Block: "b", Bounds: journal.Bounds{Rounds: 8, Calls: 7},
-			ResultsAsUser: true, Snapshot: "s",
+			ResultsAsUser: true, Context: 8192, Snapshot: "s",
 		},
 		journal.TurnResumed{},
 		journal.TurnEnded{Reason: journal.Failed, Error: "e"},
@@ -52,7 +52,8 @@ func every() []journal.Data {
 				Usage: llm.Usage{Input: 1, Output: 2, Total: 3, Cached: 4, Reasoning: 5},
 			},
 		},
-		journal.GenerateFailed{ID: "g", Error: "e"},
+		journal.GenerateFailed{ID: "g", Error: "e", Overflow: true, Limit: 4096},
+		journal.ResultsElided{Results: []journal.Elided{{Node: "n", Text: "t"}}},
 		journal.InvokeRequested{Call: call, Attempt: 1, Replay: journal.Never},
 		journal.InvokeEnded{CallID: "c1", Result: journal.Result{Text: "t", OK: true, Skill: "s", Detail: "d"}},
 	}

@@ -19,6 +19,14 @@ type StatusError struct {
 	Dialect Dialect
 	// Message is the upstream's text, or a summary of a body that has none.
 	Message string
+	// Overflow is set when the conversation did not fit the model's window.
+	Overflow *Overflow
+}
+
+// Overflow is a conversation that is too long for a model.
+type Overflow struct {
+	// Limit is the window in tokens; 0 when the upstream did not say.
+	Limit int
 }
 
 // Error is the status and the upstream's text.
@@ -32,7 +40,9 @@ type StreamError struct {
 	Message string
 	// Raw is the error event, if the upstream sent one.
 	Raw jsontext.Value
-	Err error
+	// Overflow is set when the conversation did not fit the model's window.
+	Overflow *Overflow
+	Err      error
 }
 
 // Error is the text and the cause.

@@ -138,6 +138,8 @@ type Options struct {
 	Choice ChoiceMode `json:"choice,omitzero"`
 	// Structured is set when the reply must be JSON of a given form.
 	Structured bool `json:"structured,omitzero"`
+	// MaxTokens bounds the reply; 0 when the client set no bound.
+	MaxTokens int `json:"max_tokens,omitzero"`
 	// Choices is how many alternatives are asked for; 0 and 1 are the same.
 	Choices int `json:"choices,omitzero"`
 }

@@ -26,6 +26,9 @@ type Env struct {
 	Path journal.Path
 	// Caller lists the names of the caller's own tools.
 	Caller []string
+	// Room is how many bytes of result the model's window has left for this call;
+	// 0 when that is unknown. What is longer is cut.
+	Room int
 }
 
 // Set is a set of the host's tools. It is safe for concurrent use.

@@ -212,9 +212,7 @@ func (r *run) generate(ctx context.Context, g Generate) error {
 	reply, err := r.stream(ctx, g)
 	if err != nil {
 		if ctx.Err() == nil && !errors.As(err, new(*emitError)) {
-			// The end is recorded with the same text by Run.
-			failed := r.state.draft(journal.GenerateFailed{ID: r.state.generation.ID, Error: err.Error()})
-			return errors.Join(err, r.record(ctx, failed))
+			return r.failed(ctx, err)
 		}
 		return err
 	}
@@ -233,6 +231,32 @@ func (r *run) generate(ctx context.Context, g Generate) error {
 		}
 	}
 	return r.signal(Signal{Kind: RoundEnded, Round: g.Round, Reply: reply})
+}
+
+// failed records that a generation gave nothing. It returns nil when the state
+// knows something better than to fail.
+func (r *run) failed(ctx context.Context, err error) error {
+	d := journal.GenerateFailed{ID: r.state.generation.ID, Error: err.Error()}
+	if o := overflow(err); o != nil {
+		d.Overflow, d.Limit = true, o.Limit
+	}
+	if recErr := r.record(ctx, r.state.draft(d)); recErr != nil {
+		return errors.Join(err, recErr)
+	}
+	if r.state.failure == "" {
+		return nil
+	}
+	return err // Run records the end, with the same text
+}
+
+func overflow(err error) *llm.Overflow {
+	if e, ok := errors.AsType[*llm.StatusError](err); ok {
+		return e.Overflow
+	}
+	if e, ok := errors.AsType[*llm.StreamError](err); ok {
+		return e.Overflow
+	}
+	return nil
 }
 
 func (r *run) stream(ctx context.Context, g Generate) (*llm.Reply, error) {

@@ -28,7 +28,7 @@ func (r *run) invoke(ctx context.Context, calls []Invoke) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	answers := make(chan answer, len(calls))
-	env := r.env()
+	env := r.env(len(calls))
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer cancel()
@@ -52,10 +52,10 @@ func (r *run) invoke(ctx context.Context, calls []Invoke) error {
 	return nil
 }
 
-func (r *run) env() tool.Env {
+func (r *run) env(calls int) tool.Env {
 	return tool.Env{
 		TurnID: r.state.turnID, Round: r.state.round, Offer: r.state.offer,
-		Path: r.state.Path(), Caller: r.state.Callers(),
+		Path: r.state.Path(), Caller: r.state.Callers(), Room: r.state.room(calls),
 	}
 }
 
@@ -75,7 +75,7 @@ func (r *run) call(ctx context.Context, c Invoke, env tool.Env) (result journal.
 	if err != nil {
 		return r.fault(ctx, c.Call, err)
 	}
-	return result
+	return fit(result, env.Room)
 }
 
 func (r *run) fault(ctx context.Context, c llm.Call, err error) journal.Result {

@@ -36,7 +36,10 @@ func (s State) draft(d journal.Data) journal.Draft {
 }
 
 func (s State) outcome(r Reason) *Outcome {
-	o := &Outcome{Reason: r, Finish: s.finish, Rounds: s.round, Usage: s.usage, Model: s.model, Error: s.failure}
+	o := &Outcome{
+		Reason: r, Finish: s.finish, Rounds: s.round, Usage: s.usage, Model: s.model, Error: s.failure,
+		Elided: len(s.window.elided),
+	}
 	if s.ended != nil && o.Error == "" {
 		o.Error = s.ended.Error
 	}
@@ -165,10 +168,18 @@ func (s State) nextRound() Plan {
 		ask := llm.TextMessage(llm.User, outOfRoundsRequest(s.start.Bounds.Rounds))
 		return Plan{Record: []journal.Draft{s.draft(journal.MessagesAdded{Entries: []journal.Entry{{Message: ask}}})}}
 	}
+	if out := s.tooLong(); len(out) > 0 {
+		return Plan{Record: []journal.Draft{s.draft(journal.ResultsElided{Results: out})}}
+	}
 	d := journal.GenerateRequested{Round: s.round + 1, Attempt: 1, Forced: forced, Choice: s.choice(forced)}
+	if s.failed != nil {
+		d = *s.failed
+		d.ID, d.Offer = "", nil
+		d.Attempt++
+	}
 	return Plan{
 		Record: []journal.Draft{s.draft(d)},
-		Do:     []Effect{Generate{Round: d.Round, Attempt: 1, Forced: forced}},
+		Do:     []Effect{Generate{Round: d.Round, Attempt: d.Attempt, Forced: d.Forced}},
 	}
 }
 

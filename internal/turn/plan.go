@@ -69,4 +69,6 @@ type Outcome struct {
 	Waits []Wait
 	// Error is the text of a failure.
 	Error string
+	// Elided counts the results that were left out of later rounds to make room.
+	Elided int
 }

@@ -45,3 +45,13 @@ func hostFault(name string) string {
 func resultAsUser(c llm.Call, text string) string {
 	return fmt.Sprintf("Result of your call to %s with %s:\n\n%s", c.Name, c.Arguments, text)
 }
+
+// elidedResult stands in place of a result that was left out to make room.
+func elidedResult(c llm.Call, size int) string {
+	return fmt.Sprintf("[Left out to save room: the result of %s with %s, %d bytes. Call it again if you still need it.]", c.Name, c.Arguments, size)
+}
+
+// cutResult ends a result that was longer than the model's window has room for.
+func cutResult(shown, size int) string {
+	return fmt.Sprintf("\n\n[Cut to fit: %d of %d bytes are shown. Ask for less at a time.]", shown, size)
+}

@@ -22,6 +22,8 @@ func TestPrompts(t *testing.T) {
 		interrupted("shell"),
 		hostFault("skills_read"),
 		resultAsUser(llm.Call{Name: "skills_read", Arguments: `{"skill":"pdf"}`}, "Skill: pdf"),
+		elidedResult(llm.Call{Name: "skills_read", Arguments: `{"skill":"pdf"}`}, 48210),
+		"page" + cutResult(1024, 48210),
 	}, "\n---\n") + "\n"
 	const file = "testdata/prompts.golden"
 	if *update {

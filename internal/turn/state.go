@@ -38,6 +38,9 @@ type State struct {
 	replied bool
 	notice  string
 
+	window window
+	failed *journal.GenerateRequested // to be asked again with less
+
 	finish  llm.Finish
 	usage   llm.Usage
 	model   string
@@ -106,9 +109,9 @@ func (s State) Apply(e journal.Event) State {
 	s.tree = tree
 	switch d := e.Data.(type) {
 	case journal.TurnStarted:
-		return State{seq: s.seq, tree: s.tree, offer: s.offer, turnID: e.TurnID, started: true, start: d}
+		return State{seq: s.seq, tree: s.tree, offer: s.offer, turnID: e.TurnID, started: true, start: d, window: s.window.start(d)}
 	case journal.MessagesAdded:
-		return s.messagesAdded()
+		return s.messagesAdded(d)
 	case journal.TurnResumed:
 		return s.resumed()
 	case journal.GenerateRequested:
@@ -116,8 +119,9 @@ func (s State) Apply(e journal.Event) State {
 	case journal.GenerateEnded:
 		return s.generateEnded(e, d)
 	case journal.GenerateFailed:
-		s.generation = nil
-		s.failure = d.Error
+		return s.generateFailed(d)
+	case journal.ResultsElided:
+		s.window = s.window.elide(d)
 	case journal.InvokeRequested:
 		return s.withCall(d.Call.ID, func(c *call) { c.request, c.stale = &d, false })
 	case journal.InvokeEnded:
@@ -131,13 +135,13 @@ func (s State) Apply(e journal.Event) State {
 
 // messagesAdded is either the answers to the open calls, or the request for a
 // forced answer.
-func (s State) messagesAdded() State {
+func (s State) messagesAdded(d journal.MessagesAdded) State {
 	if len(s.calls) == 0 {
 		s.asked = s.started && s.streak >= s.start.Bounds.Rounds
 		return s
 	}
-	host := func(c call) bool { return c.handler == journal.Host }
-	if slices.IndexFunc(s.calls, func(c call) bool { return !host(c) }) < 0 {
+	s.window = s.window.added(s.calls, d)
+	if !slices.ContainsFunc(s.calls, func(c call) bool { return !isHost(c) }) {
 		s.streak++
 	} else {
 		// Somebody outside has answered too: the rounds are counted anew.
@@ -166,6 +170,7 @@ func (s State) generateRequested(d journal.GenerateRequested) State {
 	}
 	s.round = d.Round
 	s.replied = false
+	s.failed = nil
 	s.generation = &generation{GenerateRequested: d}
 	return s
 }
@@ -173,6 +178,7 @@ func (s State) generateRequested(d journal.GenerateRequested) State {
 // generateEnded hangs the reply into the tree and opens its calls.
 func (s State) generateEnded(e journal.Event, d journal.GenerateEnded) State {
 	forced := s.generation != nil && s.generation.Forced
+	s.window = s.window.measured(s.size(), d.Reply.Usage)
 	s.generation = nil
 	s.replied = true
 	s.finish, s.model = d.Reply.Finish, d.Reply.Model
@@ -257,7 +263,7 @@ func (s State) withCall(id string, change func(*call)) State {
 func (s State) Request() *llm.Request {
 	r := &llm.Request{
 		Model:    s.start.Model,
-		Messages: leading(s.Path().Messages(), s.start.Block),
+		Messages: leading(s.window.messages(s.Path()), s.start.Block),
 		Options:  s.start.Options,
 		Dialect:  s.start.Dialect,
 		Rest:     s.start.Rest,

@@ -28,11 +28,23 @@ func (p *Provider) statusError(res *http.Response, body []byte) *llm.StatusError
 			if fault.Kind() == '{' {
 				e.Dialect = llm.OpenAIChat
 			}
+			e.Overflow = tooLong(res.StatusCode, body, e.Message)
 			return e
 		}
 	}
 	e.Message = excerpt(body)
+	e.Overflow = tooLong(res.StatusCode, body, e.Message)
 	return e
+}
+
+// tooLong is an overflow if the status can be one's: a rate limit speaks of
+// tokens too.
+func tooLong(status int, body []byte, message string) *llm.Overflow {
+	switch status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusInternalServerError:
+		return overflowOf(body, message)
+	}
+	return nil
 }
 
 // scrub takes the host's own key out of what an upstream wrote.

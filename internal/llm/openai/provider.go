@@ -244,7 +244,7 @@ func (p *Provider) whole(res *http.Response, r *reply, yield func(llm.Piece, err
 // scrubbed is an error of a stream without the host's own key.
 func (p *Provider) scrubbed(err error) error {
 	if e, ok := errors.AsType[*llm.StreamError](err); ok {
-		return &llm.StreamError{Message: string(p.scrub([]byte(e.Message))), Raw: p.scrub(e.Raw), Err: e.Err}
+		return &llm.StreamError{Message: string(p.scrub([]byte(e.Message))), Raw: p.scrub(e.Raw), Overflow: e.Overflow, Err: e.Err}
 	}
 	return err
 }

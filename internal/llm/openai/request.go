@@ -76,6 +76,8 @@ func (r *Request) member(c *wire.Cursor, full bool) error {
 		r.IncludeUsage = string(wire.Member(value, "include_usage")) == "true"
 	case "n":
 		r.Options.Choices, err = integer(name, value)
+	case "max_tokens", "max_completion_tokens":
+		r.Options.MaxTokens = int(max(number(value), 0))
 	case "tool_choice":
 		r.Options.Choice = decodeChoice(value)
 	case "response_format":

@@ -46,7 +46,7 @@ func (r *reply) event(e wire.Event) (p llm.Piece, done bool, err error) {
 		return llm.Piece{}, false, &llm.StreamError{Message: "an event is not JSON: " + excerpt(data)}
 	}
 	if fault := wire.Member(data, "error"); !wire.IsNull(fault) {
-		return llm.Piece{}, false, &llm.StreamError{Message: errorText(fault), Raw: slices.Clone(data)}
+		return llm.Piece{}, false, streamError(data, fault)
 	}
 	p, delta := parseChunk(data, r.calls[:0])
 	r.take(&p, delta)
@@ -151,7 +151,7 @@ func (r *reply) whole(body jsontext.Value) (llm.Piece, error) {
 		return llm.Piece{}, &llm.StreamError{Message: "the answer is not JSON: " + excerpt(body)}
 	}
 	if fault := wire.Member(body, "error"); !wire.IsNull(fault) {
-		return llm.Piece{}, &llm.StreamError{Message: errorText(fault), Raw: slices.Clone(body)}
+		return llm.Piece{}, streamError(body, fault)
 	}
 	choice := firstChoice(wire.Member(body, "choices"))
 	m := wire.Member(choice, "message")
@@ -176,6 +176,12 @@ func (r *reply) whole(body jsontext.Value) (llm.Piece, error) {
 	}
 	r.model, _ = wire.String(wire.Member(body, "model"))
 	return p, nil
+}
+
+// streamError is an error that came where a reply was expected.
+func streamError(data, fault jsontext.Value) *llm.StreamError {
+	text := errorText(fault)
+	return &llm.StreamError{Message: text, Raw: slices.Clone(data), Overflow: overflowOf(data, text)}
 }
 
 // excerptSize is how much of a strange answer an error shows.

@@ -67,8 +67,8 @@ func bundled(k skill.Skill) []skill.File {
 	return files
 }
 
-// read answers skills_read.
-func (s *Set) read(ctx context.Context, text string) (journal.Result, error) {
+// read answers skills_read with a page of at most size bytes.
+func (s *Set) read(ctx context.Context, text string, size int64) (journal.Result, error) {
 	a, err := parseArguments(text)
 	if bad, ok := errors.AsType[*offsetError](err); ok {
 		return failure(a.skill, a.path, badOffset, bad.text), nil
@@ -84,7 +84,7 @@ func (s *Set) read(ctx context.Context, text string) (journal.Result, error) {
 		return failure("", "", "%s", fmt.Sprintf(unknownSkill, a.skill)+s.reachable()), nil
 	}
 	name := cleanPath(k.Name, a.path, func(p string) bool { return holds(k, p) })
-	page, err := k.Read(ctx, name, a.offset, s.page)
+	page, err := k.Read(ctx, name, a.offset, size)
 	if err != nil {
 		return refusal(k, name, err)
 	}

@@ -87,10 +87,21 @@ func (s *Set) Invoke(ctx context.Context, c llm.Call, e tool.Env) (journal.Resul
 	case ListName:
 		return s.list(), nil
 	case ReadName:
-		return s.read(ctx, c.Arguments)
+		return s.read(ctx, c.Arguments, s.pageFor(e))
 	}
 	return s.unknown(c.Name, e), nil
 }
+
+// pageFor is the size of a page that leaves the model room to answer.
+func (s *Set) pageFor(e tool.Env) int64 {
+	if e.Room <= 0 {
+		return s.page
+	}
+	return min(s.page, max(int64(e.Room), smallestPage))
+}
+
+// smallestPage is what a page still makes sense with.
+const smallestPage = 1024
 
 // find looks a reachable skill up as people and models write names: in any
 // case, with a "$" in front.
