@@ -68,7 +68,7 @@ type sizes struct {
 }
 
 func fullSizes() sizes {
-	return sizes{rounds: 7, short: 1200, streams: 300, long: 32, slow: 1000, slowRounds: 5, hold: 4 * time.Second}
+	return sizes{rounds: 7, short: 2400, streams: 600, long: 64, slow: 1000, slowRounds: 5, hold: 3 * time.Second}
 }
 
 func quickSizes() sizes {
