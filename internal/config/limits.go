@@ -44,8 +44,14 @@ const (
 	UpstreamStall   Name = "upstream-stall"
 	UpstreamEvent   Name = "upstream-event"
 	UpstreamReply   Name = "upstream-reply"
+	UpstreamEnd     Name = "upstream-end"
 	ContinuityBytes Name = "continuity"
 	ContinuityAge   Name = "continuity-age"
+	UpstreamRounds  Name = "upstream-rounds"
+	UpstreamQueue   Name = "upstream-queue"
+	UpstreamAsk     Name = "upstream-ask"
+	UpstreamWord    Name = "upstream-word"
+	UpstreamModels  Name = "upstream-models"
 )
 
 // Limit is one row of the table.
@@ -90,8 +96,14 @@ func Limits() []Limit {
 		{UpstreamStall, 300, Seconds, 1, day, "upstream-stall", "upstream_stalled", "silence inside an upstream's stream"},
 		{UpstreamEvent, 8 * mib, Bytes, kib, 1024 * mib, "", "upstream_event_too_large", "size of one event of an upstream's stream"},
 		{UpstreamReply, 64 * mib, Bytes, kib, 1024 * mib, "", "upstream_reply_too_large", "size of one whole reply of an upstream"},
+		{UpstreamEnd, 1, Seconds, 1, 60, "", "", "time between an answer's end mark and the end of its body, after which the connection is given up"},
 		{ContinuityBytes, 64 * mib, Bytes, 0, 1 << 40, "continuity", "", "hidden rounds remembered for one key; 0 remembers none"},
 		{ContinuityAge, day, Seconds, 1, 365 * day, "continuity-age", "", "time since its last use that a hidden round is remembered"},
+		{UpstreamRounds, 16, Count, 1, 1 << 16, "upstream-rounds", "", "rounds that the upstream works on at once"},
+		{UpstreamQueue, 64, Count, 0, 1 << 20, "upstream-queue", "upstream_busy", "rounds that wait for the upstream"},
+		{UpstreamAsk, 3, Seconds, 1, 60, "upstream-ask", "", "time for the upstream to say what a model can carry"},
+		{UpstreamWord, 300, Seconds, 1, day, "", "", "time for which the upstream's word about a model is believed"},
+		{UpstreamModels, 1024, Count, 1, 1 << 20, "", "", "models about which the upstream's word is kept"},
 	}
 }
 
@@ -117,7 +129,8 @@ func (v Values) Set(name Name, value int64) (Values, error) {
 	return Values{set: set}, nil
 }
 
-// Get is the value in force. It panics on a name that is not in the table,
+// Get is the value in force, for constructors: it goes through the table. It
+// panics on a name that is not in the table,
 // which is a defect of the caller.
 func (v Values) Get(name Name) int64 {
 	if x, ok := v.set[name]; ok {

@@ -53,10 +53,19 @@ type Recorder interface {
 }
 
 // Gateway is safe for concurrent use.
-type Gateway struct{ o Options }
+type Gateway struct {
+	o      Options
+	bounds journal.Bounds
+	page   int
+}
 
 // New makes a gateway.
-func New(o Options) *Gateway { return &Gateway{o: o} }
+func New(o Options) *Gateway {
+	return &Gateway{
+		o: o, page: o.Limits.Int(config.PageSize),
+		bounds: journal.Bounds{Rounds: o.Limits.Int(config.MaxRounds), Calls: o.Limits.Int(config.CallsPerRound)},
+	}
+}
 
 // Dialect is the upstream's: a door of the same one need not decode messages.
 func (g *Gateway) Dialect() llm.Dialect { return g.o.Provider.Dialect() }
@@ -91,7 +100,9 @@ type Turn struct {
 	tools    tool.Set
 	memory   memory
 	warnings []string
-	path     journal.Path // when the turn has run
+	// When the turn has run:
+	state   *turn.State
+	outcome turn.Outcome
 }
 
 // Warnings are sentences for the client about what was left out.
@@ -113,9 +124,7 @@ func (g *Gateway) Prepare(ctx context.Context, r Request) (*Turn, error) {
 	t := &Turn{gateway: g, id: "turn_" + g.o.Host.NewID(), request: r, plan: plan, memory: remembered, warnings: plan.warnings}
 	t.start = journal.TurnStarted{
 		Model: r.Model, Dialect: r.Dialect, Rest: r.Rest, Options: r.Options, Caller: r.Tools,
-		Bounds: journal.Bounds{
-			Rounds: g.o.Limits.Int(config.MaxRounds), Calls: g.o.Limits.Int(config.CallsPerRound),
-		},
+		Bounds:        g.bounds,
 		ResultsAsUser: !caps.Results,
 		Context:       caps.Context,
 		Snapshot:      plan.digest,
@@ -129,7 +138,7 @@ func (g *Gateway) Prepare(ctx context.Context, r Request) (*Turn, error) {
 	}
 	if plan.tools {
 		t.tools = toolskill.New(toolskill.Options{
-			Skills: plan.reachable(), PageBytes: g.o.Limits.Int(config.PageSize),
+			Skills: plan.reachable(), PageBytes: g.page,
 		})
 	}
 	return t, nil
@@ -145,28 +154,25 @@ func (t *Turn) Run(ctx context.Context, emit func(turn.Signal) error) (turn.Outc
 		ctx = recording
 		defer done()
 	}
-	state, out, err := t.drive(ctx, func(s turn.Signal) error {
+	err := t.drive(ctx, func(s turn.Signal) error {
 		w.see(ctx, t, s)
 		return emit(s)
 	})
-	t.remember(ctx, state, out, w)
-	w.log(ctx, g.o.Logger, t, out, err)
-	return out, err
+	t.remember(ctx, w)
+	w.log(ctx, g.o.Logger, t, err)
+	return t.outcome, err
 }
 
-func (t *Turn) drive(ctx context.Context, emit func(turn.Signal) error) (turn.State, turn.Outcome, error) {
-	g := t.gateway
-	log, at, state, err := t.open(ctx)
+// drive runs the machine and keeps where it ended.
+func (t *Turn) drive(ctx context.Context, emit func(turn.Signal) error) error {
+	d, state, err := t.open(ctx)
 	if err != nil {
-		return state, turn.Outcome{Reason: turn.Failed}, err
+		t.outcome.Reason = turn.Failed
+		return err
 	}
-	d := &turn.Driver{
-		Log: log, At: at, Provider: g.o.Provider, Tools: t.tools, Host: g.o.Host,
-		Header: t.request.Header, Logger: g.o.Logger,
-	}
-	state, out, err := d.Run(ctx, state, emit)
-	t.path = state.Path()
-	return state, out, err
+	t.state = state
+	t.outcome, err = d.Run(ctx, state, emit)
+	return err
 }
 
 // drafts are the facts that the turn begins with: the client's conversation and

@@ -59,13 +59,13 @@ func (r Request) expand(m llm.Message) llm.Message {
 }
 
 // remember keeps what the client did not see of a turn that went well.
-func (t *Turn) remember(ctx context.Context, state turn.State, out turn.Outcome, w *watcher) {
-	g := t.gateway
+func (t *Turn) remember(ctx context.Context, w *watcher) {
+	g, out := t.gateway, &t.outcome
 	ended := out.Reason == turn.Answered || out.Reason == turn.Parked
 	if !ended || w.calls == 0 || !g.remembers(t.request, t.plan) {
 		return
 	}
-	entry, ok := t.entry(state, w)
+	entry, ok := t.entry(w)
 	if !ok {
 		return
 	}
@@ -84,9 +84,9 @@ func (t *Turn) remember(ctx context.Context, state turn.State, out turn.Outcome,
 }
 
 // entry is the turn's part of the conversation, round by round.
-func (t *Turn) entry(state turn.State, w *watcher) (continuity.Entry, bool) {
+func (t *Turn) entry(w *watcher) (continuity.Entry, bool) {
 	var rounds []continuity.Round
-	for _, m := range state.Path().Messages()[len(t.request.Messages):] {
+	for _, m := range t.state.Path().Messages()[len(t.request.Messages):] {
 		if m.Role == llm.Assistant {
 			rounds = append(rounds, continuity.Round{Message: m, Skills: w.skills[len(rounds)+1]})
 			continue
@@ -101,7 +101,7 @@ func (t *Turn) entry(state turn.State, w *watcher) (continuity.Entry, bool) {
 		return continuity.Entry{}, false
 	}
 	last := rounds[len(rounds)-1]
-	last.Results = state.Answered()
+	last.Results = t.state.Answered()
 	return continuity.Entry{Hidden: rounds[:len(rounds)-1], Last: last}, true
 }
 

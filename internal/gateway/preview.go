@@ -11,32 +11,36 @@ import (
 // Preview is what the first generation of the turn asks the upstream, without
 // asking it.
 func (t *Turn) Preview(ctx context.Context) (*llm.Request, error) {
-	log, _, state, err := t.open(ctx)
+	d, state, err := t.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	d := &turn.Driver{Log: log, Provider: t.gateway.o.Provider, Tools: t.tools, Host: t.gateway.o.Host}
-	return d.Preview(state), nil
+	return d.Preview(*state), nil
 }
 
 // Messages is the conversation as the turn left it, hidden rounds included. A
 // front end in this process sends them with its next request, so that a skill
 // that was read stays read.
-func (t *Turn) Messages() []llm.Message { return t.path.Messages() }
+func (t *Turn) Messages() []llm.Message { return t.state.Path().Messages() }
 
-// open makes the turn's journal and folds what it begins with.
-func (t *Turn) open(ctx context.Context) (*journal.Memory, journal.Position, turn.State, error) {
-	var state turn.State
-	log := journal.NewMemory(t.gateway.o.Now)
+// open makes the turn's journal, folds what it begins with, and makes the driver
+// that goes on from there.
+func (t *Turn) open(ctx context.Context) (*turn.Driver, *turn.State, error) {
+	o := t.gateway.o
+	log := journal.NewMemory(o.Now)
 	at, err := log.Append(ctx, log.Take(), t.drafts()...)
 	if err != nil {
-		return nil, at, state, err
+		return nil, nil, err
 	}
+	var state turn.State
 	for e, err := range log.Read(ctx, 0) {
 		if err != nil {
-			return nil, at, state, err
+			return nil, nil, err
 		}
 		state = state.Apply(e)
 	}
-	return log, at, state, nil
+	return &turn.Driver{
+		Log: log, At: at, Provider: o.Provider, Tools: t.tools, Host: o.Host,
+		Header: t.request.Header, Logger: o.Logger,
+	}, &state, nil
 }

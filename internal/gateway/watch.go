@@ -50,10 +50,11 @@ func (w *watcher) see(ctx context.Context, t *Turn, s turn.Signal) {
 	}
 }
 
-func (w *watcher) log(ctx context.Context, logger *slog.Logger, t *Turn, out turn.Outcome, err error) {
+func (w *watcher) log(ctx context.Context, logger *slog.Logger, t *Turn, err error) {
 	if logger == nil {
 		return
 	}
+	out := &t.outcome
 	attrs := []slog.Attr{
 		slog.String("turn", t.id), slog.String("model", t.request.Model), slog.String("outcome", string(out.Reason)),
 		slog.String("finish", string(out.Finish)), slog.Int("rounds", out.Rounds), slog.Int("host_calls", w.calls),

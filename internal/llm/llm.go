@@ -218,6 +218,9 @@ type Piece struct {
 	Usage     *Usage
 	// Raw is the whole wire event in the upstream's dialect.
 	Raw Raw
+	// Repeats says that Raw is the wire event of the piece before but for its
+	// text, which needs no escapes.
+	Repeats bool
 	// More says that the next piece is here already: a door may wait with its
 	// flush.
 	More bool

@@ -102,9 +102,10 @@ func loopbackName(hostport string) bool {
 
 // bound refuses bodies above the limit while they are read.
 func (s *Server) bound(next http.Handler) http.Handler {
+	most := s.options.Limits.Get(config.RequestBody)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != nil && r.Body != http.NoBody {
-			r.Body = http.MaxBytesReader(w, r.Body, s.options.Limits.Get(config.RequestBody))
+			r.Body = http.MaxBytesReader(w, r.Body, most)
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -82,7 +82,6 @@ func (s *Stream) write(b []byte, flush bool) error {
 		h.Set("X-Accel-Buffering", "no")
 		s.w.WriteHeader(http.StatusOK)
 	}
-	s.last = time.Now()
 	if len(b) > 0 {
 		s.dirty = true
 		if _, err := s.w.Write(b); err != nil {
@@ -92,6 +91,7 @@ func (s *Stream) write(b []byte, flush bool) error {
 	}
 	if flush && s.dirty {
 		s.dirty = false
+		s.last = time.Now()
 		// A stream that cannot be flushed is no stream: fail now, not never.
 		if err := s.control.Flush(); err != nil {
 			s.err = err

@@ -34,16 +34,24 @@ type Driver struct {
 	Logger *slog.Logger
 }
 
-// Run drives the turn until it ends or parks, and returns the state it left.
+// Run drives the turn until it ends or parks, and moves s on to the state it
+// left.
 // The error is the cause of a failed or cancelled turn; it is nil when the turn
 // was answered or is parked. When ctx ends, or emit returns an error, the turn
 // is cancelled: a turn that must outlive its watcher is run with a context of
 // its own and an emit that never fails.
 //
 // emit is called from the goroutine of Run only.
-func (d *Driver) Run(ctx context.Context, s State, emit func(Signal) error) (State, Outcome, error) {
+func (d *Driver) Run(ctx context.Context, s *State, emit func(Signal) error) (Outcome, error) {
+	// A turn waits for its upstream most of its life, a thousand at once: what
+	// comes before and after the wait has frames of its own, so that a waiting
+	// stack is small.
 	r := &run{Driver: d, state: s, at: d.At, emit: emit}
-	err := r.loop(ctx)
+	return r.end(ctx, r.loop(ctx))
+}
+
+// end records how the turn ended if the machine has not.
+func (r *run) end(ctx context.Context, err error) (Outcome, error) {
 	if err != nil && r.state.ended == nil && !lost(err) {
 		reason := journal.Failed
 		if ctx.Err() != nil || errors.As(err, new(*emitError)) {
@@ -56,17 +64,17 @@ func (d *Driver) Run(ctx context.Context, s State, emit func(Signal) error) (Sta
 		}
 	}
 	if err != nil && r.state.ended == nil {
-		return r.state, *r.state.outcome(Failed), err
+		return *r.state.outcome(Failed), err
 	}
-	return r.state, *r.state.Next().End, err
+	return *r.state.Next().End, err
 }
 
 // Preview is what a generation in the given state would ask the provider. It
 // records and asks nothing.
 func (d *Driver) Preview(s State) *llm.Request {
-	r := &run{Driver: d, state: s}
+	r := &run{Driver: d, state: &s}
 	for _, draft := range r.stamp(s.Next().Record) {
-		r.state = r.state.Apply(journal.Event{TurnID: draft.TurnID, Anchor: draft.Anchor, Data: draft.Data})
+		*r.state = r.state.Apply(journal.Event{TurnID: draft.TurnID, Anchor: draft.Anchor, Data: draft.Data})
 	}
 	return r.state.Request()
 }
@@ -85,31 +93,44 @@ func (e *emitError) Unwrap() error { return e.err }
 // run is one call of Driver.Run.
 type run struct {
 	*Driver
-	state State
+	state *State
 	at    journal.Position
 	emit  func(Signal) error
 }
 
 func (r *run) loop(ctx context.Context) error {
-	if r.state.InFlight() {
-		if err := r.record(ctx, r.state.draft(journal.TurnResumed{})); err != nil {
-			return err
-		}
+	if err := r.resume(ctx); err != nil {
+		return err
 	}
 	for {
-		plan := r.state.Next()
-		if len(plan.Record) > 0 {
-			if err := r.record(ctx, r.stamp(plan.Record)...); err != nil {
-				return err
-			}
+		todo, ended, err := r.advance(ctx)
+		if err != nil || ended {
+			return err
 		}
-		if plan.End != nil {
-			return nil
-		}
-		if err := r.do(ctx, plan.Do); err != nil {
+		if err := r.do(ctx, todo); err != nil {
 			return err
 		}
 	}
+}
+
+// resume takes a turn over whose last driver is gone.
+func (r *run) resume(ctx context.Context) error {
+	if !r.state.InFlight() {
+		return nil
+	}
+	return r.record(ctx, r.state.draft(journal.TurnResumed{}))
+}
+
+// advance records what the state's plan announces, and returns what is to be
+// done then.
+func (r *run) advance(ctx context.Context) (todo []Effect, ended bool, err error) {
+	plan := r.state.Next()
+	if len(plan.Record) > 0 {
+		if err := r.record(ctx, r.stamp(plan.Record)...); err != nil {
+			return nil, false, err
+		}
+	}
+	return plan.Do, plan.End != nil, nil
 }
 
 func (r *run) signal(s Signal) error {
@@ -131,7 +152,7 @@ func (r *run) record(ctx context.Context, drafts ...journal.Draft) error {
 		if err != nil {
 			return fmt.Errorf("turn: read back what was recorded: %w", err)
 		}
-		r.state = r.state.Apply(e)
+		*r.state = r.state.Apply(e)
 	}
 	return nil
 }
@@ -209,23 +230,37 @@ func (r *run) generate(ctx context.Context, g Generate) error {
 	if err := r.signal(Signal{Kind: RoundStarted, Round: g.Round}); err != nil {
 		return err
 	}
-	reply, err := r.stream(ctx, g)
-	if err != nil {
-		if ctx.Err() == nil && !errors.As(err, new(*emitError)) {
-			return r.failed(ctx, err)
-		}
-		return err
+	reply, err := r.stream(ctx, r.request(), r.newFilter(g), g)
+	switch {
+	case err == nil:
+		return r.generated(ctx, g, reply)
+	case ctx.Err() == nil && !errors.As(err, new(*emitError)):
+		return r.failed(ctx, err)
 	}
+	return err
+}
+
+func (r *run) request() *llm.Request {
+	req := r.state.Request()
+	req.Header = r.Header
+	return req
+}
+
+func (r *run) newFilter(g Generate) *filter {
+	return newFilter(r.state.Callers(), r.state.usage, g.Round > 1)
+}
+
+// generated records a reply.
+func (r *run) generated(ctx context.Context, g Generate, reply *llm.Reply) error {
 	ended := journal.GenerateEnded{
 		ID: r.state.generation.ID, Node: journal.NodeID(r.Host.NewID()),
 		Reply: *reply, Handlers: r.handlers(reply.Message.Calls),
 	}
-	text := reply.Message
 	if err := r.record(ctx, r.state.draft(ended)); err != nil {
 		return err
 	}
 	if r.state.notice != "" {
-		piece := llm.Piece{Text: noticeText(text, r.state.notice)}
+		piece := llm.Piece{Text: noticeText(reply.Message, r.state.notice)}
 		if err := r.signal(Signal{Kind: Delta, Round: g.Round, Piece: &piece}); err != nil {
 			return err
 		}
@@ -259,22 +294,20 @@ func overflow(err error) *llm.Overflow {
 	return nil
 }
 
-func (r *run) stream(ctx context.Context, g Generate) (*llm.Reply, error) {
-	req := r.state.Request()
-	req.Header = r.Header
-	f := newFilter(r.state.Callers(), r.state.usage, g.Round > 1)
+func (r *run) stream(ctx context.Context, req *llm.Request, f *filter, g Generate) (*llm.Reply, error) {
+	var piece llm.Piece // one for all: what a signal points to is valid until emit returns
 	for p, err := range r.Provider.Stream(ctx, req) {
 		if err != nil {
 			return nil, err
 		}
-		reply := p.Reply
-		if out, ok := f.pass(&p); ok {
+		piece = p
+		if out, ok := f.pass(&piece); ok {
 			if err := r.signal(Signal{Kind: Delta, Round: g.Round, Piece: out}); err != nil {
 				return nil, err
 			}
 		}
-		if reply != nil {
-			return reply, nil
+		if p.Reply != nil {
+			return p.Reply, nil
 		}
 	}
 	return nil, &llm.StreamError{Message: "the stream ended without a reply"}

@@ -16,7 +16,7 @@ func (s State) Next() Plan {
 			Record: []journal.Draft{s.draft(journal.TurnEnded{Reason: journal.Failed, Error: s.failure})},
 			End:    s.outcome(Failed),
 		}
-	case !s.started:
+	case s.start == nil:
 		return Plan{End: s.outcome(Parked)}
 	case s.generation != nil:
 		return s.nextAttempt()

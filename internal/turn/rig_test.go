@@ -157,7 +157,8 @@ func (r *rig) drive(t *testing.T, log journal.Log) (turn.State, turn.Outcome, er
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	d := &turn.Driver{Log: log, At: r.log.Take(), Provider: r.script, Tools: r.tools, Host: &ids{n: 1000}}
-	return d.Run(ctx, fold(t, r.log), func(s turn.Signal) error {
+	state := fold(t, r.log)
+	out, err := d.Run(ctx, &state, func(s turn.Signal) error {
 		if s.Kind != turn.Delta || s.Piece.Choice != 0 {
 			return nil
 		}
@@ -176,6 +177,7 @@ func (r *rig) drive(t *testing.T, log journal.Log) (turn.State, turn.Outcome, er
 		}
 		return nil
 	})
+	return state, out, err
 }
 
 func (r *rig) visibleText() string {

@@ -22,12 +22,11 @@ import (
 // State is where a turn stands. It is a value: applying an event leaves the
 // state before it usable. The zero State has seen no event.
 type State struct {
-	seq     int64
-	tree    journal.Tree
-	turnID  string
-	started bool
-	start   journal.TurnStarted
-	offer   journal.Offer
+	seq    int64
+	tree   journal.Tree
+	turnID string
+	start  *journal.TurnStarted // nil until the turn has started; never changed
+	offer  journal.Offer
 
 	generation *generation // announced and not ended
 	calls      []call      // of the last reply, until their results are in the tree
@@ -77,6 +76,9 @@ func (s State) Offer() journal.Offer { return s.offer }
 
 // Callers lists the names of the tools that the caller answers itself.
 func (s State) Callers() []string {
+	if s.start == nil {
+		return nil
+	}
 	names := make([]string, len(s.start.Caller))
 	for i, d := range s.start.Caller {
 		names[i] = d.Name
@@ -109,7 +111,7 @@ func (s State) Apply(e journal.Event) State {
 	s.tree = tree
 	switch d := e.Data.(type) {
 	case journal.TurnStarted:
-		return State{seq: s.seq, tree: s.tree, offer: s.offer, turnID: e.TurnID, started: true, start: d, window: s.window.start(d)}
+		return State{seq: s.seq, tree: s.tree, offer: s.offer, turnID: e.TurnID, start: &d, window: s.window.start(d)}
 	case journal.MessagesAdded:
 		return s.messagesAdded(d)
 	case journal.TurnResumed:
@@ -137,7 +139,7 @@ func (s State) Apply(e journal.Event) State {
 // forced answer.
 func (s State) messagesAdded(d journal.MessagesAdded) State {
 	if len(s.calls) == 0 {
-		s.asked = s.started && s.streak >= s.start.Bounds.Rounds
+		s.asked = s.start != nil && s.streak >= s.start.Bounds.Rounds
 		return s
 	}
 	s.window = s.window.added(s.calls, d)

@@ -438,7 +438,8 @@ func TestFenced(t *testing.T) {
 	at := r.log.Take()
 	r.log.Take() // somebody else
 	d := &turn.Driver{Log: r.log, At: at, Provider: r.script, Host: &ids{}}
-	_, out, err := d.Run(t.Context(), fold(t, r.log), func(turn.Signal) error { return nil })
+	state := fold(t, r.log)
+	out, err := d.Run(t.Context(), &state, func(turn.Signal) error { return nil })
 	if !errors.Is(err, journal.ErrFenced) || out.Reason != turn.Failed {
 		t.Errorf("Run = %+v, %v, want ErrFenced", out, err)
 	}
@@ -477,7 +478,8 @@ func TestGoneWatcher(t *testing.T) {
 	r := newRig(scenario{rounds: []llm.ScriptedRound{round(say("x"), say("y"), finish(llm.FinishStop))}})
 	r.append(t, r.drafts()...)
 	d := &turn.Driver{Log: r.log, At: r.log.Take(), Provider: r.script, Host: &ids{}}
-	_, out, err := d.Run(t.Context(), fold(t, r.log), func(s turn.Signal) error {
+	state := fold(t, r.log)
+	out, err := d.Run(t.Context(), &state, func(s turn.Signal) error {
 		if s.Kind == turn.Delta {
 			return errBoom
 		}

@@ -108,7 +108,8 @@ func TestWindow(t *testing.T) {
 			set := &pages{size: 6000}
 			set.replay = journal.Again
 			d := &turn.Driver{Log: r.log, At: r.log.Take(), Provider: model, Tools: set, Host: &ids{n: 1000}}
-			state, out, err := d.Run(t.Context(), fold(t, r.log), func(turn.Signal) error { return nil })
+			state := fold(t, r.log)
+			out, err := d.Run(t.Context(), &state, func(turn.Signal) error { return nil })
 			if err != nil || out.Reason != turn.Answered {
 				t.Fatalf("outcome %+v, %v", out, err)
 			}
@@ -151,7 +152,8 @@ func TestRoom(t *testing.T) {
 	r.append(t, drafts...)
 	set := &pages{size: 100_000}
 	d := &turn.Driver{Log: r.log, At: r.log.Take(), Provider: model, Tools: set, Host: &ids{n: 1000}}
-	state, out, err := d.Run(t.Context(), fold(t, r.log), func(turn.Signal) error { return nil })
+	state := fold(t, r.log)
+	out, err := d.Run(t.Context(), &state, func(turn.Signal) error { return nil })
 	if err != nil || out.Reason != turn.Answered {
 		t.Fatalf("outcome %+v, %v", out, err)
 	}
@@ -174,7 +176,8 @@ func TestOverflowWithoutResults(t *testing.T) {
 	r.append(t, r.drafts()...)
 	d := &turn.Driver{Log: r.log, At: r.log.Take(), Provider: model, Host: &ids{n: 1000}}
 	r.scenario.history = []llm.Message{llm.TextMessage(llm.User, strings.Repeat("x", 100))}
-	_, out, err := d.Run(t.Context(), fold(t, r.log), func(turn.Signal) error { return nil })
+	state := fold(t, r.log)
+	out, err := d.Run(t.Context(), &state, func(turn.Signal) error { return nil })
 	if err == nil || out.Reason != turn.Failed || model.asked != 1 {
 		t.Errorf("outcome %+v after %d requests, %v", out, model.asked, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 )
 
 // ErrEventTooLarge is returned for an event above the reader's bound.
@@ -17,28 +18,60 @@ type Event struct {
 	Data []byte // lines joined with a newline
 }
 
+// Buffers lends the large buffers of readers whose streams come fast. The zero
+// Buffers is ready; it is safe for concurrent use and must not be copied.
+type Buffers struct{ pool sync.Pool }
+
+func (b *Buffers) get() *[fullBuffer]byte {
+	if b == nil {
+		return new([fullBuffer]byte)
+	}
+	if buf, ok := b.pool.Get().(*[fullBuffer]byte); ok {
+		return buf
+	}
+	return new([fullBuffer]byte)
+}
+
 // EventReader reads server-sent events as the WHATWG specification says: lines
 // end in CR, LF or CRLF, a byte order mark at the start is skipped, comments and
 // unknown fields are ignored, an event without data is none. Ids and retry
 // times are not kept: no upstream of a model resumes a stream.
 type EventReader struct {
-	r   io.Reader
-	max int
+	r       io.Reader
+	max     int
+	buffers *Buffers
+	lent    *[fullBuffer]byte
 
 	buf        []byte
 	start, end int  // unread bytes of buf
 	skipLF     bool // the last line ended in CR
+	full       bool // the last read filled the buffer
 	begun      bool
 
 	name, data []byte
 }
 
-// firstBuffer fits most events of a chat stream twice over.
-const firstBuffer = 4 << 10
+// A slow stream needs room for one event. One whose reads fill the buffer gets
+// a full one, and so fewer reads and flushes; an event that is larger gets what it
+// needs.
+const (
+	firstBuffer = 1 << 10
+	fullBuffer  = 32 << 10
+)
 
 // NewEventReader reads from r. An event of more than max bytes is an error.
-func NewEventReader(r io.Reader, max int) *EventReader {
-	return &EventReader{r: r, max: max, buf: make([]byte, firstBuffer)}
+// buffers may be nil; with it, [EventReader.Release] gives back what was lent.
+func NewEventReader(r io.Reader, max int, buffers *Buffers) *EventReader {
+	return &EventReader{r: r, max: max, buffers: buffers, buf: make([]byte, firstBuffer)}
+}
+
+// Release gives the reader's buffer back. The reader and its events must not be
+// used afterwards.
+func (e *EventReader) Release() {
+	if e.lent != nil && e.buffers != nil {
+		e.buffers.pool.Put(e.lent)
+	}
+	e.lent, e.buf = nil, nil
 }
 
 // Next is the next event, or [io.EOF] after the last. An event that the stream
@@ -146,12 +179,18 @@ func (e *EventReader) fill() error {
 		e.end = copy(e.buf, e.buf[e.start:e.end])
 		e.start = 0
 	}
-	if e.end == len(e.buf) {
+	switch {
+	case e.full && e.lent == nil && len(e.buf) < fullBuffer:
+		e.lent = e.buffers.get()
+		e.end = copy(e.lent[:], e.buf[:e.end])
+		e.buf = e.lent[:]
+	case e.end == len(e.buf):
 		e.buf = append(e.buf, make([]byte, len(e.buf))...)
 	}
 	for range 100 {
 		n, err := e.r.Read(e.buf[e.end:])
 		e.end += n
+		e.full = e.end == len(e.buf)
 		if n > 0 {
 			return nil
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 func events(r io.Reader, limit int) (got []string, err error) {
-	e := wire.NewEventReader(r, limit)
+	e := wire.NewEventReader(r, limit, nil)
 	for {
 		ev, err := e.Next()
 		if err != nil {
@@ -73,7 +73,7 @@ func TestEventReaderBound(t *testing.T) {
 }
 
 func TestPending(t *testing.T) {
-	e := wire.NewEventReader(strings.NewReader("data: a\n\ndata: b\n\n"), 100)
+	e := wire.NewEventReader(strings.NewReader("data: a\n\ndata: b\n\n"), 100, nil)
 	for i, want := range []bool{true, false} {
 		if _, err := e.Next(); err != nil {
 			t.Fatal(err)

@@ -109,7 +109,7 @@ func (c client) ask(ctx context.Context, model, question string, show func(strin
 		return err
 	}
 	defer res.Body.Close()
-	events := wire.NewEventReader(res.Body, longestEvent)
+	events := wire.NewEventReader(res.Body, longestEvent, nil)
 	for {
 		e, err := events.Next()
 		if err != nil {

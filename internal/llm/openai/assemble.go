@@ -53,6 +53,17 @@ func (a *Assembly) Text(name, text string) {
 	}
 }
 
+// Plain takes text of the content that needs no escapes.
+func (a *Assembly) Plain(text []byte) {
+	i := slices.IndexFunc(a.fields, func(f field) bool { return f.name == "content" })
+	if i < 0 {
+		i = len(a.fields)
+		a.fields = append(a.fields, field{name: "content"})
+	}
+	a.fields[i].kind = '"'
+	a.fields[i].text = append(a.fields[i].text, text...)
+}
+
 func merge(fields []field, name []byte, v jsontext.Value) []field {
 	i := slices.IndexFunc(fields, func(f field) bool { return f.name == string(name) })
 	if i < 0 {

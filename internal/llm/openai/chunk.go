@@ -1,7 +1,9 @@
 package openai
 
 import (
+	"bytes"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -18,12 +20,77 @@ func parseChunk(v jsontext.Value, calls []llm.CallDelta) (p llm.Piece, delta jso
 		case c.Is("choices"):
 			if choice := firstChoice(c.Value); choice != nil {
 				delta = parseChoice(&p, choice, calls)
+				if delta == nil {
+					delta = jsontext.Value(noDelta)
+				}
 			}
 		case c.Is("usage"):
 			p.Usage = ParseUsage(c.Value)
 		}
 	}
 	return p, delta
+}
+
+// noDelta is what a choice without a delta adds.
+const noDelta = "{}"
+
+// template is the last text-only chunk but for its text. Nearly every chunk of a
+// stream is the one before with other text: then nothing need be parsed.
+type template struct{ before, after []byte }
+
+// match is the text of a chunk that differs from the template in nothing else,
+// and whose text stands in JSON as it is.
+func (t *template) match(v jsontext.Value) ([]byte, bool) {
+	if t.before == nil || len(v) < len(t.before)+len(t.after) ||
+		!bytes.HasPrefix(v, t.before) || !bytes.HasSuffix(v, t.after) {
+		return nil, false
+	}
+	text := v[len(t.before) : len(v)-len(t.after)]
+	for _, b := range text {
+		if b == '"' || b == '\\' || b < ' ' {
+			return nil, false
+		}
+	}
+	return text, utf8.Valid(text)
+}
+
+// learn makes a template of a chunk of one choice, 0, whose delta holds nothing
+// but content.
+func (t *template) learn(v jsontext.Value) {
+	t.before = nil
+	choices, at := member(v, "choices", 0)
+	choice := wire.Array(choices)
+	if !choice.Next() {
+		return
+	}
+	at += choice.Offset()
+	element := choice.Value
+	if choice.Next() {
+		return
+	}
+	delta, at := member(element, "delta", at)
+	content := wire.Object(delta)
+	if !content.Next() || !content.Is("content") {
+		return
+	}
+	at += content.Offset()
+	text, ok := wire.Contents(content.Value)
+	if !ok || content.Next() {
+		return
+	}
+	t.before = append(t.before[:0], v[:at+1]...)
+	t.after = append(t.after[:0], v[at+1+len(text):]...)
+}
+
+// member is the named member of an object, and where it begins when the object
+// begins at the given place.
+func member(v jsontext.Value, name string, at int) (jsontext.Value, int) {
+	for c := wire.Object(v); c.Next(); {
+		if c.Is(name) {
+			return c.Value, at + c.Offset()
+		}
+	}
+	return nil, 0
 }
 
 // firstChoice is the alternative 0 of a chunk, or else the first one there.
@@ -41,7 +108,7 @@ func firstChoice(v jsontext.Value) jsontext.Value {
 }
 
 func parseChoice(p *llm.Piece, v jsontext.Value, calls []llm.CallDelta) jsontext.Value {
-	delta := jsontext.Value("{}")
+	var delta jsontext.Value
 	for c := wire.Object(v); c.Next(); {
 		switch {
 		case c.Is("index"):

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/metier-run/metier/internal/llm"
 	"github.com/metier-run/metier/internal/wire"
@@ -253,4 +254,63 @@ func FuzzReply(f *testing.F) {
 			t.Errorf("%s then %s gave %s", first, second, whole.Message.Raw.Bytes)
 		}
 	})
+}
+
+// FuzzTemplate: a chunk that is taken for the one before with other text gives
+// what the long way gives.
+func FuzzTemplate(f *testing.F) {
+	const chunk = `{"id":"c","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}`
+	f.Add(chunk, strings.Replace(chunk, `"a"`, `"word "`, 1))
+	f.Add(chunk, strings.Replace(chunk, `"a"`, `"q\"uote"`, 1))
+	f.Add(chunk, strings.Replace(chunk, `"a"`, `"a"},"x":{"b":""`, 1))
+	f.Add(`{"model":"a","choices":[{"delta":{"content":"a"}}]}`, `{"model":"b","choices":[{"delta":{"content":"a"}}]}`)
+	f.Add(`{"choices":[{"index":0,"delta":{"content":"a"}},{"index":1,"delta":{}}]}`, `{"choices":[{"index":0,"delta":{"content":"b"}},{"index":1,"delta":{}}]}`)
+	f.Fuzz(func(t *testing.T, first, second string) {
+		warm := &reply{newID: func() string { return "id" }, max: 1 << 20}
+		cold := &reply{newID: func() string { return "id" }, max: 1 << 20}
+		if _, _, err := warm.event(wire.Event{Data: []byte(first)}); err != nil {
+			return
+		}
+		if _, _, err := cold.event(wire.Event{Data: []byte(first)}); err != nil {
+			t.Fatal(err)
+		}
+		cold.template = template{}
+		got, _, err := warm.event(wire.Event{Data: []byte(second)})
+		want, _, err2 := cold.event(wire.Event{Data: []byte(second)})
+		if (err == nil) != (err2 == nil) {
+			t.Fatalf("%q then %q: %v by the template, %v without", first, second, err, err2)
+		}
+		if !got.Repeats {
+			return
+		}
+		got.Repeats = false
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%q then %q (-long +short):\n%s", first, second, diff)
+		}
+		if diff := cmp.Diff(string(cold.assembly.Message()), string(warm.assembly.Message())); diff != "" {
+			t.Errorf("%q then %q, message (-long +short):\n%s", first, second, diff)
+		}
+	})
+}
+
+func TestTemplate(t *testing.T) {
+	chunk := func(text string) string {
+		return `{"id":"c","choices":[{"index":0,"delta":{"content":"` + text + `"},"finish_reason":null}],"x":"` + "a" + `"}`
+	}
+	r := &reply{newID: func() string { return "id" }, max: 1 << 20}
+	for i, c := range []struct {
+		text    string
+		repeats bool
+	}{{"a", false}, {"b", true}, {"", true}, {"ü ", true}, {`\n`, false}, {"c", true}, {"half \xc3", false}, {"d", true}} {
+		p, _, err := r.event(wire.Event{Data: []byte(chunk(c.text))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Repeats != c.repeats {
+			t.Errorf("chunk %d, %q: Repeats %v, want %v", i, c.text, p.Repeats, c.repeats)
+		}
+	}
+	if got := string(r.assembly.Message()); got != `{"role":"assistant","content":"abü \nchalf `+"\xc3"+`d"}` {
+		t.Errorf("message %s", got)
+	}
 }

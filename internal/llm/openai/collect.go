@@ -29,6 +29,11 @@ type collected struct {
 // Add takes the next piece.
 func (c *Collector) Add(p *llm.Piece) {
 	raw := p.Raw.Is(llm.OpenAIChat)
+	if p.Repeats && len(c.head) > 0 {
+		m := &c.choice(0).message
+		m.Plain([]byte(p.Text))
+		return
+	}
 	if raw {
 		c.chunk(p.Raw.Bytes)
 	} else if p.Text != "" || p.Reasoning != "" {

@@ -23,6 +23,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -52,17 +53,28 @@ type Provider struct {
 	base      string
 	key       config.Secret
 	client    *http.Client
-	limits    config.Values
+	limits    limits
 	newID     func() string
+	buffers   wire.Buffers
 	reachable string // how errors name the upstream
 }
 
 var _ llm.Provider = (*Provider)(nil)
 
+// limits are the rows that an answer is held to.
+type limits struct {
+	event, reply int64
+	stall, end   time.Duration
+}
+
 // New makes a provider. It opens no connection.
 func New(o Options) *Provider {
 	return &Provider{
-		base: strings.TrimRight(o.Base.String(), "/"), key: o.Key, limits: o.Limits, newID: o.NewID,
+		base: strings.TrimRight(o.Base.String(), "/"), key: o.Key, newID: o.NewID,
+		limits: limits{
+			event: o.Limits.Get(config.UpstreamEvent), reply: o.Limits.Get(config.UpstreamReply),
+			stall: o.Limits.Duration(config.UpstreamStall), end: o.Limits.Duration(config.UpstreamEnd),
+		},
 		reachable: o.Base.Redacted(),
 		client: &http.Client{
 			Transport: o.Transport,
@@ -109,7 +121,7 @@ func (p *Provider) Models(ctx context.Context) ([]llm.Model, error) {
 		return nil, p.unreachable(ctx, err)
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, p.limits.Get(config.UpstreamEvent)))
+	body, err := io.ReadAll(io.LimitReader(res.Body, p.limits.event))
 	if err != nil {
 		return nil, p.unreachable(ctx, err)
 	}
@@ -164,7 +176,7 @@ func (p *Provider) post(ctx context.Context, r *llm.Request) (*http.Response, er
 		return res, nil
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, p.limits.Get(config.UpstreamEvent)))
+	body, err := io.ReadAll(io.LimitReader(res.Body, p.limits.event))
 	if err != nil {
 		return nil, p.unreachable(ctx, err)
 	}
@@ -184,18 +196,21 @@ func (p *Provider) authorize(req *http.Request, client http.Header) {
 
 // stream passes the reply on. It returns an error that was not yielded yet.
 func (p *Provider) stream(ctx context.Context, cancel context.CancelCauseFunc, res *http.Response, yield func(llm.Piece, error) bool) error {
-	watch := newWatchdog(p.limits.Duration(config.UpstreamStall), func() {
-		cancel(fault.New(fault.Timeout, "the upstream %s stopped in the middle of its answer for %s; raise --upstream-stall if its model needs longer", p.reachable, p.limits.Duration(config.UpstreamStall)))
+	watch := newWatchdog(p.limits.stall, func() {
+		cancel(fault.New(fault.Timeout, "the upstream %s stopped in the middle of its answer for %s; raise --upstream-stall if its model needs longer", p.reachable, p.limits.stall))
 	})
 	defer watch.stop()
-	r := &reply{newID: p.newID, max: p.limits.Get(config.UpstreamReply)}
+	r := &reply{newID: p.newID, max: p.limits.reply}
 	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind == "application/json" {
 		return p.whole(res, r, yield)
 	}
-	events := wire.NewEventReader(res.Body, p.limits.Int(config.UpstreamEvent))
+	events := wire.NewEventReader(res.Body, int(p.limits.event), &p.buffers)
+	defer events.Release()
 	for {
 		e, err := events.Next()
-		watch.seen()
+		if !events.Pending() {
+			watch.seen() // what is here already came when the one before did
+		}
 		done := false
 		if err == nil {
 			var piece llm.Piece
@@ -217,13 +232,26 @@ func (p *Provider) stream(ctx context.Context, cancel context.CancelCauseFunc, r
 		whole, err := r.end(done, err)
 		if err == nil {
 			yield(llm.Piece{Reply: whole}, nil)
+			p.finish(cancel, events)
 		}
 		return err
 	}
 }
 
+// finish reads on to the end of a body, so that its connection can be used
+// again. Servers end it a moment after the end mark; who does not is cut.
+func (p *Provider) finish(cancel context.CancelCauseFunc, events *wire.EventReader) {
+	late := time.AfterFunc(p.limits.end, func() { cancel(nil) })
+	defer late.Stop()
+	for {
+		if _, err := events.Next(); err != nil {
+			return // the end, or as good as that
+		}
+	}
+}
+
 func (p *Provider) whole(res *http.Response, r *reply, yield func(llm.Piece, error) bool) error {
-	body, err := io.ReadAll(io.LimitReader(res.Body, p.limits.Get(config.UpstreamReply)))
+	body, err := io.ReadAll(io.LimitReader(res.Body, p.limits.reply))
 	if err != nil {
 		return &llm.StreamError{Message: "the connection broke", Err: err}
 	}

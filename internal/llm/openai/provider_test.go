@@ -238,9 +238,9 @@ func TestGateAllocations(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	// Two a chunk (its piece and its text), and what a request costs once.
-	if per := perRun / chunks; per > 2.1 {
-		t.Errorf("%.2f allocations a chunk, want at most 2.1", per)
+	// One a chunk (its text), and what a request costs once.
+	if per := perRun / chunks; per > 1.2 {
+		t.Errorf("%.2f allocations a chunk, want at most 1.2", per)
 	} else {
 		t.Logf("%.2f allocations a chunk", per)
 	}

@@ -1,10 +1,12 @@
 package openai
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -19,6 +21,7 @@ type reply struct {
 	max      int64
 	size     int64
 	assembly Assembly
+	template template
 	calls    []llm.CallDelta // reused from event to event
 	seen     []seenCall
 	finish   llm.Finish
@@ -42,6 +45,10 @@ func (r *reply) event(e wire.Event) (p llm.Piece, done bool, err error) {
 	if r.size += int64(len(data)); r.size > r.max {
 		return llm.Piece{}, false, &llm.StreamError{Message: fmt.Sprintf("the reply is larger than %d bytes (limit %s)", r.max, config.UpstreamReply)}
 	}
+	if text, ok := r.template.match(data); ok {
+		r.assembly.Plain(text)
+		return llm.Piece{Text: string(text), Raw: llm.Raw{Dialect: llm.OpenAIChat, Bytes: data}, Repeats: true}, false, nil
+	}
 	if !wire.Lenient(data) {
 		return llm.Piece{}, false, &llm.StreamError{Message: "an event is not JSON: " + excerpt(data)}
 	}
@@ -50,6 +57,9 @@ func (r *reply) event(e wire.Event) (p llm.Piece, done bool, err error) {
 	}
 	p, delta := parseChunk(data, r.calls[:0])
 	r.take(&p, delta)
+	if p.Text != "" && p.Choice == 0 && p.Reasoning == "" && len(p.Calls) == 0 && p.Finish == "" && p.Usage == nil {
+		r.template.learn(data)
+	}
 	return p, false, nil
 }
 
@@ -128,6 +138,10 @@ func (r *reply) end(done bool, err error) (*llm.Reply, error) {
 		r.finish = llm.FinishStop
 	}
 	raw := r.assembly.Message()
+	if !utf8.Valid(raw) {
+		// Sent back as it is, no strict upstream would take it.
+		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
+	}
 	m := decodeMessage(raw, true)
 	if reasoning := reasoningText(raw); reasoning != "" {
 		m.Parts = slices.Insert(m.Parts, 0, llm.Part{Kind: llm.Reasoning, Text: reasoning})

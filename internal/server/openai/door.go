@@ -44,12 +44,17 @@ type Options struct {
 }
 
 // Door answers the OpenAI routes.
-type Door struct{ options Options }
+type Door struct {
+	options   Options
+	keepAlive time.Duration
+}
 
 var _ server.Door = (*Door)(nil)
 
 // New makes the door.
-func New(o Options) *Door { return &Door{options: o} }
+func New(o Options) *Door {
+	return &Door{options: o, keepAlive: o.Limits.Duration(config.KeepAlive)}
+}
 
 // Routes are those of DESIGN section 6 that the door has so far.
 func (d *Door) Routes() map[string]http.Handler {
@@ -152,7 +157,7 @@ func flag(name string, v jsontext.Value) (*bool, error) {
 }
 
 func (d *Door) stream(w http.ResponseWriter, r *http.Request, t *gateway.Turn, e *encoder) {
-	s := server.NewStream(w, d.options.Limits.Duration(config.KeepAlive))
+	s := server.NewStream(w, d.keepAlive)
 	out, err := t.Run(r.Context(), func(signal turn.Signal) error {
 		if signal.Kind != turn.Delta {
 			return nil

@@ -21,6 +21,7 @@ type encoder struct {
 
 	id, created, model []byte // JSON of the first chunk's, or of head
 	role               bool   // the role has been said
+	verbatim           bool   // the last chunk went through as it came
 	finish             bool
 	usage              bool
 	out                []byte // reused
@@ -38,6 +39,13 @@ func (e *encoder) piece(round int, p *llm.Piece) []byte {
 	}
 	e.out = append(e.out[:0], "data: "...)
 	from := len(e.out)
+	verbatim := e.verbatim
+	e.verbatim = false
+	if p.Repeats && verbatim {
+		e.out = append(append(e.out, p.Raw.Bytes...), "\n\n"...)
+		e.verbatim = true
+		return e.out
+	}
 	if p.Raw.Is(llm.OpenAIChat) {
 		e.raw(round, p)
 	} else {
@@ -67,6 +75,7 @@ func (e *encoder) raw(round int, p *llm.Piece) {
 		// Alternatives beside the first each say their role themselves.
 		e.role = e.role || (hasRole && p.Choice == 0)
 		e.append(v)
+		e.verbatim = !hasRole && bytes.IndexByte(v, '\n') < 0
 		return
 	}
 	empty := p.Text == "" && p.Reasoning == "" && len(p.Calls) == 0 && p.Finish == "" && p.Usage == nil

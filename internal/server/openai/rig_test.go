@@ -178,7 +178,7 @@ func readStream(t *testing.T, body string) completion {
 	t.Helper()
 	c := completion{choices: map[int]string{}}
 	seen := map[string]bool{}
-	events := wire.NewEventReader(strings.NewReader(body), 1<<20)
+	events := wire.NewEventReader(strings.NewReader(body), 1<<20, nil)
 	for {
 		e, err := events.Next()
 		if err != nil {
