@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
@@ -29,7 +30,7 @@ func split(data []byte) (section, error) {
 	line, first := lineAt(data, start)
 	if !fence(line) {
 		return section{}, &ManifestError{
-			Line: 1, Problem: "there is no front matter",
+			File: ManifestFile, Line: 1, Problem: "there is no front matter",
 			Fix: `make "---" the first line, then "name: ..." and "description: ...", then another "---"`,
 		}
 	}
@@ -41,66 +42,90 @@ func split(data []byte) (section, error) {
 		at = next
 	}
 	return section{}, &ManifestError{
-		Line: 1, Problem: "the front matter is not closed",
+		File: ManifestFile, Line: 1, Problem: "the front matter is not closed",
 		Fix: `write "---" on a line of its own after the last field`,
 	}
 }
 
+// lineAt is the line that starts at an offset, without its ending (LF, CR LF or
+// CR, as YAML has it), and the offset of the next one.
 func lineAt(data []byte, start int) (line []byte, next int) {
 	rest := data[start:]
-	i := bytes.IndexByte(rest, '\n')
-	if i < 0 {
+	i := bytes.IndexAny(rest, "\r\n")
+	switch {
+	case i < 0:
 		return rest, len(data)
+	case rest[i] == '\r' && i+1 < len(rest) && rest[i+1] == '\n':
+		return rest[:i], start + i + 2
 	}
 	return rest[:i], start + i + 1
 }
 
-func fence(line []byte) bool { return string(bytes.TrimRight(line, " \t\r")) == "---" }
+func fence(line []byte) bool { return string(bytes.TrimRight(line, " \t")) == "---" }
 
 // field is one key of a mapping and its value.
 type field struct {
 	key   string
+	name  *yaml.Node
 	value *yaml.Node
-}
-
-func (f field) line() int {
-	if f.value == nil {
-		return 0
-	}
-	return f.value.Line
+	raw   string
 }
 
 // parseHead reads the front matter into the fields of its mapping.
-func parseHead(s section) ([]field, error) {
-	if i := invalid(s.head); i >= 0 {
-		line, column := place(s.head, i)
-		return nil, &ManifestError{
-			Line: line + s.line - 1, Column: column, Problem: "the front matter is not UTF-8",
-			Fix: "save the file as UTF-8",
-		}
+func parseHead(s section) ([]field, []Warning, error) {
+	if err := judgeText(s); err != nil {
+		return nil, nil, err
 	}
-	var doc yaml.Node
-	if err := yaml.Load(s.head, &doc); err != nil {
-		return nil, yamlError(s, err)
+	doc, warnings, err := readYAML(s)
+	if err != nil {
+		return nil, nil, err
 	}
 	c := checker{section: s, left: 2*len(s.head) + 2}
-	if err := c.check(&doc); err != nil {
-		return nil, err
+	if err := c.check(doc); err != nil {
+		return nil, nil, err
 	}
-	top := &doc
+	top := doc
 	if doc.Kind == yaml.DocumentNode {
 		top = doc.Content[0]
 	}
 	switch {
 	case top.Kind == yaml.ScalarNode && top.Tag == "!!null":
-		return nil, nil
+		return nil, nil, nil
 	case top.Kind != yaml.MappingNode:
-		return nil, &ManifestError{
-			Line: top.Line + s.line - 1, Column: top.Column, Problem: "the front matter is not a list of fields",
-			Fix: `write lines of the form "name: value"`,
-		}
+		return nil, nil, s.refuse(top.Line, top.Column, "the front matter is not a list of fields", `write lines of the form "name: value"`)
 	}
-	return pairs(top), nil
+	fields := pairs(top)
+	for i, raw := range written(s, top) {
+		fields[i].raw = raw
+	}
+	return fields, warnings, nil
+}
+
+// judgeText refuses bytes that no YAML reader takes, with their place.
+func judgeText(s section) error {
+	for i := 0; i < len(s.head); {
+		r, n := utf8.DecodeRune(s.head[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			line, column := place(s.head, i)
+			return s.refuse(line, column, "the front matter is not UTF-8", "save the file as UTF-8")
+		case unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' && r != '\u0085':
+			line, column := place(s.head, i)
+			return s.refuse(line, column, fmt.Sprintf("the front matter holds the control character %U", r), "take it out")
+		}
+		i += n
+	}
+	return nil
+}
+
+// refuse is an error at a line and column of the front matter.
+func (s section) refuse(line, column int, problem, fix string) *ManifestError {
+	if line > 0 {
+		line += s.line - 1
+	} else {
+		line = 1 // the block that holds the problem starts here
+	}
+	return &ManifestError{File: ManifestFile, Line: line, Column: column, Problem: problem, Fix: fix}
 }
 
 // checker refuses keys that stand twice, keys that are not text, and aliases
@@ -145,13 +170,13 @@ func (c *checker) keys(n *yaml.Node) error {
 }
 
 func (c *checker) fail(n *yaml.Node, problem, fix string) error {
-	return &ManifestError{Line: n.Line + c.section.line - 1, Column: n.Column, Problem: problem, Fix: fix}
+	return c.section.refuse(n.Line, n.Column, problem, fix)
 }
 
 func pairs(n *yaml.Node) []field {
 	fields := make([]field, 0, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		fields = append(fields, field{key: follow(n.Content[i]).Value, value: n.Content[i+1]})
+		fields = append(fields, field{key: follow(n.Content[i]).Value, name: n.Content[i], value: n.Content[i+1]})
 	}
 	return fields
 }
@@ -206,22 +231,35 @@ func scalar(n *yaml.Node) any {
 func yamlError(s section, err error) error {
 	e, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok || e.Mark.Line == 0 {
-		return &ManifestError{Line: s.line, Problem: yamlProblem(s, err), Fix: `write lines of the form "name: value" between the two "---"`}
+		return s.refuse(1, 0, yamlProblem(s, err), `write lines of the form "name: value" between the two "---"`)
 	}
-	out := &ManifestError{
-		Line: e.Mark.Line + s.line - 1, Column: e.Mark.Column,
-		Problem: "the front matter is not valid YAML (" + e.Message + ")",
-		Fix:     "correct this line, or put its value in double quotes",
+	at := e.Mark
+	if strings.Contains(e.ContextMsg, "quoted scalar") { // where it begins, not where it was missed
+		at = e.ContextMark
 	}
-	line := lineNumber(s.head, e.Mark.Line)
-	key, _, _ := strings.Cut(string(line), ":")
+	return s.refuse(at.Line, at.Column, "the front matter is not valid YAML ("+e.Message+")", yamlFix(lineNumber(s.head, at.Line), at.Column, e))
+}
+
+func yamlFix(line []byte, column int, e *yaml.LoadError) string {
+	before, _, _ := strings.Cut(string(line), ":")
+	key := strings.TrimSpace(before)
+	start := ""
+	if runes := []rune(string(line)); column >= 1 && column <= len(runes) {
+		start = string(runes[column-1])
+	}
 	switch {
+	case strings.Contains(e.ContextMsg, "quoted scalar"):
+		return fmt.Sprintf("close the quote (%s) that begins here", start)
+	case strings.Contains(e.Message, "mapping values are not allowed") && utf8.RuneCountInString(before)+1 == column:
+		return "indent this line like the other fields; if it goes on with the value above, put that value in double quotes"
 	case strings.Contains(e.Message, "mapping values are not allowed"):
-		out.Fix = fmt.Sprintf(`put the value of %q in double quotes, because it holds ": "`, strings.TrimSpace(key))
+		return fmt.Sprintf(`put the value of %q in double quotes, because it holds ": "`, key)
 	case bytes.HasPrefix(bytes.TrimLeft(line, " "), []byte("\t")):
-		out.Fix = "indent with spaces, not with tabs"
+		return "indent with spaces, not with tabs"
+	case strings.Contains(e.Message, "unknown anchor"), strings.Contains(e.Message, "cannot start any token"):
+		return fmt.Sprintf("put the value of %q in double quotes, because it starts with %s", key, start)
 	}
-	return out
+	return "correct this line, or put its value in double quotes"
 }
 
 func yamlProblem(s section, err error) string {
@@ -243,21 +281,14 @@ func lineNumber(b []byte, n int) []byte {
 	return line
 }
 
-// invalid is the offset of the first byte that is not UTF-8, or -1.
-func invalid(b []byte) int {
-	for i := 0; i < len(b); {
-		r, n := utf8.DecodeRune(b[i:])
-		if r == utf8.RuneError && n == 1 {
-			return i
-		}
-		i += n
-	}
-	return -1
-}
-
 // place is the line and the column of an offset, both from 1, columns in code
 // points.
 func place(b []byte, offset int) (line, column int) {
-	start := bytes.LastIndexByte(b[:offset], '\n') + 1
-	return bytes.Count(b[:offset], []byte("\n")) + 1, utf8.RuneCount(b[start:offset]) + 1
+	for at := 0; ; line++ {
+		_, next := lineAt(b, at)
+		if next > offset || next >= len(b) {
+			return line + 1, utf8.RuneCount(b[at:offset]) + 1
+		}
+		at = next
+	}
 }

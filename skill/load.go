@@ -3,187 +3,72 @@ package skill
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-
-	"github.com/metier-run/metier/internal/config"
 )
-
-// Root is a directory to scan.
-type Root struct {
-	Dir string
-	// Origin of what is found there; empty means [Discovered].
-	Origin Origin
-	// Optional roots may be missing.
-	Optional bool
-}
-
-// Options say where skills are and how large they may be. A ceiling of 0 is the
-// default, which stands in brackets with the name of the row in the table of
-// limits.
-type Options struct {
-	// Roots come in order of precedence: the earlier keeps a name.
-	Roots []Root
-	// MaxManifest is the size of a SKILL.md in bytes (skills-manifest, 4 MiB).
-	MaxManifest int64
-	// MaxFiles is the number of files in a skill (skills-files, 4096).
-	MaxFiles int
-	// MaxBytes is the size of all files of a skill (skills-bytes, 256 MiB).
-	MaxBytes int64
-	// MaxSkills is the number of skills in all roots (skills-count, 512).
-	MaxSkills int
-	// MaxDepth is how many levels below a root a skill may lie (skills-depth, 3).
-	MaxDepth int
-}
-
-// The limits that a [LimitError] names: rows of the table of limits.
-const (
-	LimitManifest = string(config.ManifestSize)
-	LimitFiles    = string(config.SkillFiles)
-	LimitBytes    = string(config.SkillBytes)
-	LimitSkills   = string(config.SkillCount)
-)
-
-// LimitError is a ceiling that was passed.
-type LimitError struct {
-	// Limit is one of the Limit constants.
-	Limit string
-	Max   int64
-	// What is counted, in words.
-	What string
-}
-
-// Error names the limit and its value.
-func (e *LimitError) Error() string {
-	return fmt.Sprintf("too many %s: at most %d are allowed (%s): remove some, or raise the limit", e.What, e.Max, e.Limit)
-}
-
-// RootError is a root that cannot be read.
-type RootError struct {
-	Dir string
-	Err error
-}
-
-// Error names the directory and says what to do.
-func (e *RootError) Error() string {
-	if errors.Is(e.Err, fs.ErrNotExist) {
-		return fmt.Sprintf("load skills: directory %q does not exist: create it or correct the setting that names it", e.Dir)
-	}
-	return fmt.Sprintf("load skills: directory %q: %v", e.Dir, e.Err)
-}
-
-// Unwrap is the cause.
-func (e *RootError) Unwrap() error { return e.Err }
-
-// LoadError is a skill that was found and could not be loaded.
-type LoadError struct {
-	// Dir is the skill's directory.
-	Dir string
-	// Err is a [*ManifestError], a [*LimitError], a [*ClashError] or a failure of
-	// the disk.
-	Err error
-}
-
-// Error names the directory and the cause.
-func (e *LoadError) Error() string { return fmt.Sprintf("load skill %s: %v", e.Dir, e.Err) }
-
-// Unwrap is the cause.
-func (e *LoadError) Unwrap() error { return e.Err }
-
-// ClashError is a skill whose name an earlier one has.
-type ClashError struct {
-	Name string
-	// Kept and Dropped are the directories of the two.
-	Kept, Dropped string
-}
-
-// Error names both places.
-func (e *ClashError) Error() string {
-	return fmt.Sprintf("the name %q is taken by %s, so %s is left out: rename one of them", e.Name, e.Kept, e.Dropped)
-}
-
-// Snapshot is a view of all skills of all roots that never changes.
-type Snapshot struct {
-	skills []Skill
-	errs   []*LoadError
-	digest string
-}
-
-// Skills lists the skills sorted by name, byte by byte.
-func (s *Snapshot) Skills() []Skill { return slices.Clone(s.skills) }
-
-// Errors lists what was found and not loaded, in the order of the scan.
-func (s *Snapshot) Errors() []*LoadError { return slices.Clone(s.errs) }
-
-// Digest is the SHA-256, in hexadecimal, over the digests of all skills (see
-// [Skill.Digest]): equal snapshots hold the same names, paths and bytes.
-func (s *Snapshot) Digest() string { return s.digest }
-
-// Find looks a skill up by name. White space around it and case do not matter.
-func (s *Snapshot) Find(name string) (Skill, bool) {
-	name = strings.ToLower(strings.TrimSpace(name))
-	i, ok := slices.BinarySearchFunc(s.skills, name, func(k Skill, name string) int { return cmp.Compare(k.Name, name) })
-	if !ok {
-		return Skill{}, false
-	}
-	return s.skills[i], true
-}
 
 // Load scans the roots. A folder with a SKILL.md, in exactly that case, is a
 // skill, and what lies below it belongs to it; a root may be one itself.
 // Folders called .git and node_modules are passed over. A link to a folder
 // inside a root is resolved once, here; a folder that several links name is
-// loaded once. Every file is read once, for its digest.
+// loaded once. It reads each manifest, and of other files the start, which tells
+// text from binary.
 //
 // It fails with a [*RootError] when a root cannot be read, with a [*LimitError]
 // when there are too many skills, and when ctx ends. What is wrong with a single
 // skill is in [Snapshot.Errors].
 func Load(ctx context.Context, o Options) (*Snapshot, error) {
-	l := loader{max: o.limits(), named: map[string]Skill{}, loaded: map[string]string{}}
-	for _, root := range o.Roots {
-		if err := l.root(ctx, root); err != nil {
-			return nil, err
-		}
+	l := newLoader(o)
+	if err := l.scan(ctx); err != nil {
+		return nil, err
 	}
 	return l.snapshot(), nil
 }
 
-func (o Options) limits() limits {
-	var v config.Values
-	return limits{
-		manifest: cmp.Or(o.MaxManifest, v.Get(config.ManifestSize)),
-		bytes:    cmp.Or(o.MaxBytes, v.Get(config.SkillBytes)),
-		files:    cmp.Or(o.MaxFiles, v.Int(config.SkillFiles)),
-		skills:   cmp.Or(o.MaxSkills, v.Int(config.SkillCount)),
-		depth:    cmp.Or(o.MaxDepth, v.Int(config.ScanDepth)),
+func newLoader(o Options) *loader {
+	return &loader{
+		roots: o.Roots, max: o.limits(), named: map[string]Skill{}, loaded: map[string]string{},
+		writing: func(string) bool { return false },
 	}
 }
 
+// loader gathers one snapshot.
 type loader struct {
-	max    limits
-	named  map[string]Skill
-	loaded map[string]string // the folder of a skill, links resolved, to its name
-	errs   []*LoadError
+	roots []Root
+	max   limits
+	// careful: what changes while it is read is not taken.
+	careful bool
+	// previous are the skills of the snapshot before, by their folders, and
+	// writing tells which folders are to stay as they were there.
+	previous map[string]Skill
+	writing  func(dir string) bool
+
+	named   map[string]Skill
+	loaded  map[string]string // the folder of a skill, links resolved, to its name
+	errs    []*LoadError
+	pending []string
+	folders []string
+}
+
+func (l *loader) scan(ctx context.Context) error {
+	for _, root := range l.roots {
+		if err := l.root(ctx, root); err != nil {
+			return err
+		}
+	}
+	return l.keepMissing()
 }
 
 func (l *loader) snapshot() *Snapshot {
-	s := &Snapshot{errs: l.errs}
+	s := &Snapshot{errs: l.errs, pending: l.pending, folders: l.folders}
 	for _, k := range l.named {
 		s.skills = append(s.skills, k)
 	}
 	slices.SortFunc(s.skills, func(a, b Skill) int { return cmp.Compare(a.Name, b.Name) })
-	sum := sha256.New()
-	for _, k := range s.skills {
-		put(sum, k.digest)
-	}
-	s.digest = hex.EncodeToString(sum.Sum(nil))
 	return s
 }
 
@@ -199,40 +84,50 @@ type folder struct {
 func (l *loader) root(ctx context.Context, root Root) error {
 	dir, err := filepath.Abs(root.Dir)
 	if err != nil {
-		return &RootError{Dir: root.Dir, Err: err}
+		return &RootError{Dir: root.Dir, Setting: root.Setting, Err: err}
 	}
 	real, err := resolveDir(dir)
 	switch {
 	case root.Optional && errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return &RootError{Dir: root.Dir, Err: err}
+		return &RootError{Dir: root.Dir, Setting: root.Setting, Err: err}
 	}
 	if _, err := os.ReadDir(real); err != nil {
-		return &RootError{Dir: root.Dir, Err: hidePath(err)}
+		return &RootError{Dir: root.Dir, Setting: root.Setting, Err: hidePath(err)}
 	}
 	seen := map[string]bool{}
 	level := []folder{{dir: dir, real: real}}
 	for depth := 0; depth <= l.max.depth && len(level) > 0; depth++ {
-		var below []folder
-		for _, f := range level {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if seen[f.real] && l.loaded[f.real] == "" {
-				continue
-			}
-			seen[f.real] = true
-			next, err := l.look(ctx, f, cmp.Or(root.Origin, Discovered))
-			if err != nil {
-				return err
-			}
-			below = append(below, next...)
+		if level, err = l.level(ctx, level, seen, cmp.Or(root.Origin, Discovered)); err != nil {
+			return err
 		}
-		level = below
-		slices.SortStableFunc(level, realFirst)
 	}
 	return nil
+}
+
+// level looks at the folders of one level, loads the skills among them, and
+// gives back the folders below the others.
+func (l *loader) level(ctx context.Context, level []folder, seen map[string]bool, origin Origin) ([]folder, error) {
+	var skills, below []folder
+	found := map[string]bool{}
+	for _, f := range level {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if seen[f.real] && l.loaded[f.real] == "" && !found[f.real] {
+			continue
+		}
+		seen[f.real] = true
+		isSkill, next := l.look(f)
+		if isSkill {
+			found[f.real] = true
+			skills = append(skills, f)
+		}
+		below = append(below, next...)
+	}
+	slices.SortStableFunc(below, realFirst)
+	return below, l.addAll(ctx, skills, origin)
 }
 
 // realFirst puts folders before links to folders, so that a folder is loaded
@@ -247,19 +142,19 @@ func realFirst(a, b folder) int {
 	return 1
 }
 
-// look loads the skill in a folder, or gives back the folders below it.
-func (l *loader) look(ctx context.Context, f folder, origin Origin) ([]folder, error) {
+// look tells whether a folder is a skill, and otherwise lists those below it.
+func (l *loader) look(f folder) (isSkill bool, below []folder) {
+	l.folders = append(l.folders, f.real)
 	entries, err := os.ReadDir(f.real)
 	if err != nil {
 		l.fail(f.dir, hidePath(err))
-		return nil, nil
+		return false, nil
 	}
 	for _, e := range entries {
 		if e.Name() == ManifestFile && !e.IsDir() {
-			return nil, l.add(ctx, f, origin)
+			return true, nil
 		}
 	}
-	var below []folder
 	for _, e := range entries {
 		switch {
 		case skipped(e.Name()):
@@ -269,7 +164,7 @@ func (l *loader) look(ctx context.Context, f folder, origin Origin) ([]folder, e
 			below = append(below, l.behind(f, e.Name())...)
 		}
 	}
-	return below, nil
+	return false, below
 }
 
 // behind is the folder that a link names, if it names one.
@@ -303,66 +198,123 @@ func resolveDir(dir string) (string, error) {
 	return real, nil
 }
 
-// add loads a skill. Only too many of them and the end of ctx are errors.
-func (l *loader) add(ctx context.Context, f folder, origin Origin) error {
-	base := filepath.Base(f.dir)
+// batch is how many skills are read before they are counted: a root that holds
+// far too many is noticed early.
+const batch = 64
+
+// addAll loads skills, many at a time, and takes them in order.
+func (l *loader) addAll(ctx context.Context, skills []folder, origin Origin) error {
+	for some := range slices.Chunk(skills, batch) {
+		read := make([]reading, len(some))
+		parallel(len(some), func(i int) { read[i] = l.read(ctx, some[i], origin) })
+		for i, f := range some {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := l.add(f, read[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// reading is what became of the skill in a folder.
+type reading struct {
+	skill Skill
+	err   error
+	// folders are those of the skill, as far as it was read.
+	folders []string
+	// pending: it is being written. skill is then the previous one, or empty.
+	pending bool
+}
+
+// read runs beside others of its kind and changes nothing of the loader.
+func (l *loader) read(ctx context.Context, f folder, origin Origin) reading {
+	if _, again := l.loaded[f.real]; again {
+		return reading{}
+	}
+	previous, known := l.previous[f.real]
+	known = known && previous.dir == f.dir && previous.Origin == origin
+	if l.writing(f.real) {
+		return waiting(previous, known)
+	}
+	r := reader{max: l.max, careful: l.careful, dir: f.dir, real: f.real, origin: origin}
+	if known {
+		r.previous = previous
+	}
+	k, err := r.read(ctx)
+	if errors.Is(err, errChanging) || l.writing(f.real) {
+		return waiting(previous, known)
+	}
+	return reading{skill: k, err: err, folders: r.folders}
+}
+
+func waiting(previous Skill, known bool) reading {
+	if !known {
+		return reading{pending: true}
+	}
+	return reading{skill: previous, folders: previous.content.folders, pending: true}
+}
+
+// add takes a skill. Only too many of them is an error.
+func (l *loader) add(f folder, r reading) error {
 	if name, again := l.loaded[f.real]; again {
-		if base != filepath.Base(l.named[name].dir) {
+		if filepath.Base(f.dir) != filepath.Base(l.named[name].dir) {
 			l.fail(f.dir, fmt.Errorf("it is the folder of the skill %q, which is loaded already: remove the link", name))
 		}
 		return nil
 	}
-	k, err := readSkill(ctx, f.dir, f.real, base, origin, l.max)
-	if err != nil {
-		l.fail(f.dir, err)
-		return ctx.Err()
+	l.folders = append(l.folders, r.folders...)
+	if r.pending {
+		l.pending = append(l.pending, f.dir)
 	}
+	switch {
+	case r.err != nil:
+		l.fail(f.dir, r.err)
+	case r.skill.Name != "":
+		return l.name(f.dir, f.real, r.skill)
+	}
+	return nil
+}
+
+// name gives a skill its name, unless an earlier one has it.
+func (l *loader) name(dir, real string, k Skill) error {
 	if kept, taken := l.named[k.Name]; taken {
-		l.fail(f.dir, &ClashError{Name: k.Name, Kept: kept.dir, Dropped: f.dir})
+		l.fail(dir, &ClashError{Name: k.Name, Kept: kept.dir, Dropped: dir})
 		return nil
 	}
 	if len(l.named) == l.max.skills {
-		return fmt.Errorf("load skills: %s: %w", f.dir, &LimitError{Limit: LimitSkills, Max: int64(l.max.skills), What: "skills"})
+		return fmt.Errorf("load skills: %s: %w", dir, &LimitError{Limit: LimitSkills, Max: int64(l.max.skills), What: "skills"})
 	}
 	l.named[k.Name] = k
-	l.loaded[f.real] = k.Name
+	l.loaded[real] = k.Name
+	return nil
+}
+
+// keepMissing keeps skills whose folders are not there at this moment but are
+// being written: one is replaced by removing it first.
+func (l *loader) keepMissing() error {
+	var gone []string
+	for real := range l.previous {
+		if l.loaded[real] == "" && !slices.Contains(l.pending, l.previous[real].dir) && l.writing(real) {
+			gone = append(gone, real)
+		}
+	}
+	slices.Sort(gone)
+	for _, real := range gone {
+		k := l.previous[real]
+		if _, taken := l.named[k.Name]; taken {
+			continue
+		}
+		l.pending = append(l.pending, k.dir)
+		if err := l.name(k.dir, real, k); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
 func (l *loader) fail(dir string, err error) {
 	l.errs = append(l.errs, &LoadError{Dir: dir, Err: err})
-}
-
-// DefaultRoots lists every .agents/skills directory that exists from dir up to
-// the root of its Git repository, the closest first. Outside a repository only
-// dir's own counts.
-func DefaultRoots(dir string) ([]Root, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, fmt.Errorf("find skills: %w", err)
-	}
-	top := gitRoot(dir)
-	var roots []Root
-	for {
-		skills := filepath.Join(dir, ".agents", "skills")
-		if info, err := os.Stat(skills); err == nil && info.IsDir() {
-			roots = append(roots, Root{Dir: skills, Origin: Discovered, Optional: true})
-		}
-		if dir == top {
-			return roots, nil
-		}
-		dir = filepath.Dir(dir)
-	}
-}
-
-// gitRoot is the closest directory that holds a .git, or dir if none does.
-func gitRoot(dir string) string {
-	for at := dir; ; at = filepath.Dir(at) {
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			return at
-		}
-		if filepath.Dir(at) == at {
-			return dir
-		}
-	}
 }

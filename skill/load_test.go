@@ -76,7 +76,7 @@ func TestLoadScans(t *testing.T) {
 		".git/hooks/SKILL.md":         manifest("hooks"),
 		"node_modules/n/SKILL.md":     manifest("n"),
 		"bad/SKILL.md":                "# no front matter\n",
-		"worse/SKILL.md":              "---\nname: worse\ndescription: a: b\n---\n",
+		"worse/SKILL.md":              "---\nname: worse\ndescription: a: b # c\n---\n",
 		"folder/SKILL.md/not-a-skill": "x",
 		"README.md":                   "not a skill",
 	})
@@ -145,7 +145,7 @@ func TestLoadRoots(t *testing.T) {
 	dir := write(t, map[string]string{"a/SKILL.md": manifest("a"), "file": "x"})
 	gone := filepath.Join(dir, "gone")
 	_, err := Load(t.Context(), Options{Roots: []Root{{Dir: dir}, {Dir: gone}}})
-	if e, ok := errors.AsType[*RootError](err); !ok || e.Dir != gone || !strings.Contains(err.Error(), "create it or correct") {
+	if e, ok := errors.AsType[*RootError](err); !ok || e.Dir != gone || !strings.Contains(err.Error(), "create it or correct the setting that names it") {
 		t.Errorf("a missing root: %v", err)
 	}
 	if _, err := Load(t.Context(), Options{Roots: []Root{{Dir: filepath.Join(dir, "file")}}}); err == nil {
@@ -211,12 +211,36 @@ func TestLoadCeilings(t *testing.T) {
 			t.Errorf("%s took another skill down: %v", tt.limit, names(s))
 		}
 	}
+	if s := load(t, Options{Roots: []Root{{Dir: write(t, map[string]string{"a/SKILL.md": manifest("a"), "a/x/y/z/f": "x"})}}, MaxFiles: 2}); len(s.Errors()) != 1 || !strings.Contains(s.Errors()[0].Error(), "too many folders") {
+		t.Errorf("too many folders: %v", s.Errors())
+	}
+	if s := load(t, Options{Roots: []Root{{Dir: write(t, map[string]string{"a/SKILL.md": manifest("a"), "a/x ": "x", "a/y.": "y"})}}, MaxFiles: 2}); len(s.Errors()) != 1 || !strings.Contains(s.Errors()[0].Error(), "too many files") {
+		t.Errorf("too many files that are left out: %v", s.Errors())
+	}
 	_, err := Load(t.Context(), Options{Roots: []Root{{Dir: dir}}, MaxSkills: 1})
 	if e, ok := errors.AsType[*LimitError](err); !ok || e.Limit != LimitSkills {
 		t.Errorf("too many skills: %v", err)
 	}
 	if s := load(t, Options{Roots: []Root{{Dir: dir}}, MaxSkills: 2, MaxFiles: 3, MaxBytes: 1000}); len(s.Skills()) != 2 {
 		t.Errorf("exactly at the ceilings: %v %v", names(s), s.Errors())
+	}
+}
+
+// TestManifestSize: the ceiling counts bytes, whatever they spell, and is the
+// table's when none is given.
+func TestManifestSize(t *testing.T) {
+	const limit = 4 << 20
+	for _, over := range []int{0, 1} {
+		text := manifest("a")
+		text += strings.Repeat("é", (limit-len(text))/2)
+		text += strings.Repeat(".", limit-len(text)+over)
+		s := load(t, Options{Roots: []Root{{Dir: write(t, map[string]string{"a/SKILL.md": text})}}})
+		if len(s.Errors()) != over || len(s.Skills()) != 1-over {
+			t.Fatalf("%d bytes over: %v, %v", over, names(s), s.Errors())
+		}
+		if over == 1 && !strings.Contains(s.Errors()[0].Error(), "too many bytes in SKILL.md: at most 4194304 are allowed (skills-manifest)") {
+			t.Error(s.Errors())
+		}
 	}
 }
 
@@ -271,6 +295,7 @@ func TestDefaultRoots(t *testing.T) {
 	}{
 		{"repo/a/b", []string{"repo/a/b/.agents/skills", "repo/.agents/skills"}},
 		{"repo", []string{"repo/.agents/skills"}},
+		{"repo/new/er", []string{"repo/new/er/.agents/skills", "repo/new/.agents/skills", "repo/.agents/skills"}}, // may come
 		{"plain/deeper", []string{"plain/deeper/.agents/skills"}},
 	}
 	for _, tt := range tests {

@@ -9,7 +9,10 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// What the Agent Skills specification allows, in code points.
+// What the Agent Skills specification allows, in code points of the text as it
+// is used: the description and the compatibility after their white space has
+// become single spaces. (A name has only ASCII, so bytes are the same.) Sizes of
+// a manifest, a file and a skill count bytes (see [Options]).
 const (
 	maxName          = 64
 	maxDescription   = 1024
@@ -25,10 +28,12 @@ type Manifest struct {
 	Name string
 	// Declared is the name as the manifest writes it; empty if it has none.
 	Declared string
-	// Description says what the skill does and when to use it, on one line.
+	// Description says what the skill does and when to use it, on one line. One
+	// of more than 1024 code points is kept whole, with a warning.
 	Description string
 	License     string
-	// Compatibility says what the skill needs of its environment.
+	// Compatibility says what the skill needs of its environment, on one line.
+	// One of more than 500 code points is kept whole, with a warning.
 	Compatibility string
 	Metadata      map[string]string
 	// AllowedTools is what the author would pre-approve. It is reported and
@@ -39,6 +44,22 @@ type Manifest struct {
 	// Extra holds every other key: strings, bools, ints, nil, []any and
 	// map[string]any; any other scalar, such as 1.10, is the text as written.
 	Extra map[string]any
+	// Fields holds every key, those with a place above too, in the order of the
+	// file.
+	Fields []Field
+}
+
+// Field is a key of the front matter.
+type Field struct {
+	Key string
+	// Value is as in [Manifest.Extra].
+	Value any
+	// Raw is the field's lines byte for byte, from its key up to the next one,
+	// without the blank lines and comments between the two. It is empty when the
+	// front matter is written in braces.
+	Raw string
+	// Line and Column are the key's place in SKILL.md, from 1.
+	Line, Column int
 }
 
 // Warning is something out of order that did not keep a skill from loading.
@@ -47,6 +68,8 @@ type Warning struct {
 	Code string
 	// Message says what is wrong and what to write.
 	Message string
+	// File is the path of the file in the skill.
+	File string
 	// Line and Column, from 1, are the place in SKILL.md; 0 when there is none.
 	Line, Column int
 }
@@ -58,6 +81,7 @@ const (
 	WarnNameMissing       = "name-missing"
 	WarnDescriptionLong   = "description-too-long"
 	WarnCompatibilityLong = "compatibility-too-long"
+	WarnColon             = "colon-unquoted"
 	WarnMetadata          = "metadata-not-strings"
 	WarnField             = "field-ignored"
 	WarnFile              = "file-left-out"
@@ -68,7 +92,11 @@ func (w Warning) String() string { return at(w.Line, w.Column) + w.Message }
 
 // ManifestError is why a SKILL.md cannot be loaded.
 type ManifestError struct {
-	// Line and Column, from 1, are the place in SKILL.md; 0 when unknown.
+	// File is where the manifest is on this host, if it came from one, and
+	// "SKILL.md" otherwise. It is for operators: Error does not tell it.
+	File string
+	// Line and Column, from 1, are the place in it; Column is 0 when the whole
+	// line is meant. Columns count code points.
 	Line, Column int
 	// Problem says what is wrong and Fix what to write instead.
 	Problem, Fix string
@@ -94,16 +122,21 @@ func at(line, column int) string {
 // [*ManifestError] when there is no front matter between lines of "---", when
 // that is not valid YAML (a key that stands twice included), when there is no
 // description, and when neither name nor dir makes a legal name.
+//
+// A plain value that holds ": ", the commonest mistake, is no failure: it is
+// read as text with a warning where that is the only reading. Lines may end in
+// LF, CR LF or CR, and a byte order mark is passed over. Parse sets no limit to
+// the size of data.
 func Parse(data []byte, dir string) (Manifest, []Warning, error) {
 	s, err := split(data)
 	if err != nil {
 		return Manifest{}, nil, err
 	}
-	fields, err := parseHead(s)
+	fields, repaired, err := parseHead(s)
 	if err != nil {
 		return Manifest{}, nil, err
 	}
-	b := builder{head: s}
+	b := builder{head: s, warnings: repaired}
 	if err := b.build(fields, dir); err != nil {
 		return Manifest{}, nil, err
 	}
@@ -118,18 +151,18 @@ type builder struct {
 }
 
 func (b *builder) build(fields []field, dir string) error {
-	var name field
-	var described bool
+	var name, description field
 	for _, f := range fields {
+		value := plain(f.value)
+		b.m.Fields = append(b.m.Fields, Field{
+			Key: f.key, Value: value, Raw: f.raw, Line: f.name.Line + b.head.line - 1, Column: f.name.Column,
+		})
 		switch f.key {
 		case "name":
 			name = f
 		case "description":
+			description = f
 			b.m.Description = oneLine(b.text(f))
-			described = true
-			if b.m.Description == "" {
-				return b.noDescription(f.line())
-			}
 		case "license":
 			b.m.License = b.text(f)
 		case "compatibility":
@@ -144,26 +177,25 @@ func (b *builder) build(fields []field, dir string) error {
 			if b.m.Extra == nil {
 				b.m.Extra = map[string]any{}
 			}
-			b.m.Extra[f.key] = plain(f.value)
+			b.m.Extra[f.key] = value
 		}
 		b.long(f)
 	}
-	if !described {
-		return b.noDescription(0)
+	if b.m.Description == "" {
+		return b.noDescription(description)
 	}
 	return b.name(name, dir)
 }
 
-func (b *builder) noDescription(line int) error {
-	if line == 0 {
-		line = 1
-	} else {
-		line += b.head.line - 1
+func (b *builder) noDescription(f field) error {
+	fix := `write what the skill does and when to use it, as in "description: Fill in PDF forms. Use when the user has a form."`
+	switch {
+	case f.value == nil:
+		return b.head.refuse(0, 0, "the description is missing or empty", fix)
+	case follow(f.value).Kind != yaml.ScalarNode:
+		return b.head.refuse(f.value.Line, f.value.Column, "the description is not text", `put it in double quotes on the line of its name, as in description: "Use when: ..."`)
 	}
-	return &ManifestError{
-		Line: line, Problem: "the description is missing or empty",
-		Fix: `write what the skill does and when to use it, as in "description: Fill in PDF forms. Use when the user has a form."`,
-	}
+	return b.head.refuse(f.value.Line, f.value.Column, "the description is missing or empty", fix)
 }
 
 // long warns of texts over the specification's length. They are kept whole.
@@ -187,10 +219,12 @@ func (b *builder) name(f field, dir string) error {
 	folder := normalise(dir)
 	switch {
 	case declared == "" && folder == "":
-		return &ManifestError{
-			Line: max(1, f.line()+b.head.line-1), Problem: fmt.Sprintf("the name %q cannot be used and no directory gives one", b.m.Declared),
-			Fix: `write a name of lower-case letters, digits and hyphens, as in "name: pdf-forms"`,
+		var line, column int
+		if f.value != nil {
+			line, column = f.value.Line, f.value.Column
 		}
+		return b.head.refuse(line, column, fmt.Sprintf("the name %q cannot be used and no directory gives one", b.m.Declared),
+			`write a name of lower-case letters, digits and hyphens, as in "name: pdf-forms"`)
 	case declared == "":
 		b.m.Name = folder
 		b.warn(WarnNameMissing, f.value, "there is no usable name, so the directory's is used: write \"name: %s\"", folder)
@@ -210,7 +244,7 @@ func (b *builder) name(f field, dir string) error {
 }
 
 func (b *builder) warn(code string, n *yaml.Node, format string, args ...any) {
-	w := Warning{Code: code, Message: fmt.Sprintf(format, args...)}
+	w := Warning{Code: code, File: ManifestFile, Message: fmt.Sprintf(format, args...)}
 	if n != nil && n.Line > 0 {
 		w.Line, w.Column = n.Line+b.head.line-1, n.Column
 	}

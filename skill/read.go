@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -69,7 +70,7 @@ func (s Skill) Read(ctx context.Context, name string, offset, limit int64) (Page
 	if err := ctx.Err(); err != nil {
 		return Page{}, err
 	}
-	file, err := s.file(name)
+	file, err := s.Lookup(name)
 	if err != nil {
 		return Page{}, err
 	}
@@ -137,26 +138,35 @@ func cut(b []byte, start, end int) int {
 // Body is the instructions: what follows the front matter, without the blank
 // lines around it.
 func (s Skill) Body(ctx context.Context) (string, error) {
-	if err := ctx.Err(); err != nil {
+	data, head, err := s.manifest(ctx)
+	if err != nil {
 		return "", err
+	}
+	return strings.ToValidUTF8(string(trimBlank(data[head.body:])), "\ufffd"), nil
+}
+
+// manifest reads SKILL.md as it is now.
+func (s Skill) manifest(ctx context.Context) ([]byte, section, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, section{}, err
 	}
 	f, total, err := s.open(resolve(s.links, ManifestFile))
 	if err != nil {
-		return "", err
+		return nil, section{}, err
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, s.limit))
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("read skill %q: %w", s.Name, hidePath(err))
+		return nil, section{}, fmt.Errorf("read skill %q: %w", s.Name, hidePath(err))
 	case int64(len(data)) < total:
-		return "", fmt.Errorf("read skill %q: SKILL.md has grown to %d bytes since it was loaded, more than the %d it may have: shorten it", s.Name, total, s.limit)
+		return nil, section{}, fmt.Errorf("read skill %q: SKILL.md has grown to %d bytes since it was loaded, more than the %d it may have: shorten it", s.Name, total, s.limit)
 	}
 	head, err := split(data)
 	if err != nil {
-		return "", fmt.Errorf("read skill %q: %w", s.Name, err)
+		return nil, section{}, fmt.Errorf("read skill %q: %w", s.Name, err)
 	}
-	return strings.ToValidUTF8(string(trimBlank(data[head.body:])), "\ufffd"), nil
+	return data, head, nil
 }
 
 // trimBlank drops blank lines at the start and white space at the end.
@@ -171,8 +181,10 @@ func trimBlank(b []byte) []byte {
 	}
 }
 
-// file finds the file that a caller names.
-func (s Skill) file(name string) (File, error) {
+// Lookup finds the listed file that a path names, by the rules of Read and
+// without touching the disk: links lead to their targets, and where the file
+// system finds names in any case, so does Lookup. It fails with a [*ReadError].
+func (s Skill) Lookup(name string) (File, error) {
 	clean, err := guard.Clean(name)
 	if err != nil {
 		return File{}, s.refuse(name, ErrPath, err.Error())
@@ -181,7 +193,10 @@ func (s Skill) file(name string) (File, error) {
 	if f, ok := lookup(s.Files, clean); ok {
 		return f, nil
 	}
-	if len(s.below(clean)) > 0 {
+	if i := slices.IndexFunc(s.Files, func(f File) bool { return strings.EqualFold(f.Path, clean) }); s.folds && i >= 0 {
+		return s.Files[i], nil
+	}
+	if s.holds(clean) {
 		return File{}, s.refuse(name, ErrFolder, fmt.Sprintf("%q is a folder: name a file in it", name))
 	}
 	return File{}, s.refuse(name, ErrNoFile, fmt.Sprintf("there is no file %q in this skill", name))
@@ -195,6 +210,15 @@ func (s Skill) Folder(name string) []File {
 		return nil
 	}
 	return s.below(resolve(s.links, clean))
+}
+
+// holds says whether a folder has files.
+func (s Skill) holds(folder string) bool {
+	if folder == "." {
+		return true
+	}
+	i, _ := slices.BinarySearchFunc(s.Files, folder+"/", func(f File, name string) int { return strings.Compare(f.Path, name) })
+	return i < len(s.Files) && strings.HasPrefix(s.Files[i].Path, folder+"/")
 }
 
 func (s Skill) below(clean string) []File {

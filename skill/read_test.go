@@ -150,6 +150,28 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestPagesOfUsualSize: the pages that a model gets, of a file in a script of
+// three bytes a character, which no page size fits.
+func TestPagesOfUsualSize(t *testing.T) {
+	const page = 48 << 10
+	text := "x" + strings.Repeat("数", 2*page/3) + "\n"
+	k := one(t, map[string]string{"pdf/SKILL.md": manifest("pdf"), "pdf/long.md": text})
+	var all strings.Builder
+	var sizes []int64
+	for p := (Page{Next: 0, Total: 1}); p.More(); {
+		var err error
+		p, err = k.Read(t.Context(), "long.md", p.Next, page)
+		if err != nil || !utf8.ValidString(p.Text) || int64(len(p.Text)) != p.Next-p.Offset {
+			t.Fatalf("%v, a page from %d to %d of %d bytes", err, p.Offset, p.Next, len(p.Text))
+		}
+		all.WriteString(p.Text)
+		sizes = append(sizes, p.Next-p.Offset)
+	}
+	if diff := cmp.Diff([]int64{page - 2, page, 4}, sizes); diff != "" || all.String() != text {
+		t.Errorf("pages: %s", diff)
+	}
+}
+
 func TestReadOfAChangedFolder(t *testing.T) {
 	k := one(t, map[string]string{"outside.md": canary, "pdf/SKILL.md": manifest("pdf"), "pdf/a.md": "a", "pdf/b.md": "b", "pdf/c.md": "c"})
 	in := func(name string) string { return filepath.Join(k.Dir(), name) }
@@ -193,24 +215,27 @@ func TestBody(t *testing.T) {
 	}
 }
 
-func TestTextSniffer(t *testing.T) {
+func TestIsText(t *testing.T) {
 	tests := []struct {
-		text string
-		want bool
-	}{{"", true}, {"héé€😀", true}, {"a\x00", false}, {"a\xff", false}, {"a\xe2\x82", false}, {"\xe2", false}, {"😀", true}}
+		text        string
+		whole, want bool
+	}{
+		{"", true, true},
+		{"héé€😀", true, true},
+		{"a\x00", true, false},
+		{"a\xff", true, false},
+		{"a\xe2\x82", true, false},
+		{"a\xe2\x82", false, true}, // the rest of € may follow
+		{"a\xf0\x9f\x98", false, true},
+		{"\xe2", false, true},
+		{"a\xff", false, false},
+		{"a\x80\x80\x80\x80", false, false},
+		{"\xe2\x82a", false, false},
+		{"a\x00", false, false},
+	}
 	for _, tt := range tests {
-		for size := 1; size <= 5; size++ {
-			var s textSniffer
-			for rest := tt.text; rest != ""; {
-				n := min(size, len(rest))
-				if _, err := s.Write([]byte(rest[:n])); err != nil {
-					t.Fatal(err)
-				}
-				rest = rest[n:]
-			}
-			if s.ok() != tt.want {
-				t.Errorf("%q in pieces of %d: %v", tt.text, size, s.ok())
-			}
+		if got := isText([]byte(tt.text), tt.whole); got != tt.want {
+			t.Errorf("isText(%q, %v) = %v", tt.text, tt.whole, got)
 		}
 	}
 }

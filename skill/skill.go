@@ -32,10 +32,8 @@ type File struct {
 	Path  string
 	Bytes int64
 	Kind  Kind
-	// Text is set for UTF-8 without NUL bytes.
+	// Text is set when the first 4096 bytes are UTF-8 without NUL bytes.
 	Text bool
-	// Digest is the SHA-256 of the content, in hexadecimal.
-	Digest string
 }
 
 // Skill is a skill as it was found. It is shared: do not change its maps and
@@ -52,17 +50,14 @@ type Skill struct {
 	// Modified is the time of the newest file.
 	Modified time.Time
 
-	dir    string // as found, for people
-	real   string // links resolved once, for reading
-	links  map[string]string
-	digest string
-	limit  int64 // of the manifest
+	dir     string // as found, for people
+	real    string // links resolved once, for reading
+	links   map[string]string
+	limit   int64 // of the manifest
+	folds   bool  // the file system finds a name in any case
+	content *content
 }
 
 // Dir is the skill's directory on this host. It is for operators and for
 // running scripts: never show it to a model or a client.
 func (s Skill) Dir() string { return s.dir }
-
-// Digest is the SHA-256, in hexadecimal, over the skill's name and over path,
-// size and content of each of its files. Times and places do not enter it.
-func (s Skill) Digest() string { return s.digest }

@@ -8,6 +8,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -22,14 +23,18 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/metier-run/metier/internal/access"
 	"github.com/metier-run/metier/internal/config"
+	"github.com/metier-run/metier/internal/continuity"
 	"github.com/metier-run/metier/internal/fault"
 	"github.com/metier-run/metier/internal/gateway"
 	"github.com/metier-run/metier/internal/llm"
 	"github.com/metier-run/metier/internal/llm/openai"
 	"github.com/metier-run/metier/internal/server"
 	dooropenai "github.com/metier-run/metier/internal/server/openai"
+	doorskills "github.com/metier-run/metier/internal/server/skills"
 	"github.com/metier-run/metier/skill"
+	"github.com/metier-run/metier/skill/watch"
 )
 
 // Settings are what an operator can set, resolved from flags, environment and
@@ -38,11 +43,19 @@ type Settings struct {
 	// Home is METIER_HOME: where state lives.
 	Home string
 	// SkillsDirs replace the default roots when there are any.
-	SkillsDirs  []string
-	NoSkills    bool
-	NoDiscovery bool
-	Upstream    Upstream
-	Limits      config.Values
+	SkillsDirs []string
+	// SkillsFrom names the setting that SkillsDirs come from, for errors; empty
+	// means the flag.
+	SkillsFrom string
+	NoSkills   bool
+	// Discovery says when skills that a request does not name are advertised.
+	Discovery config.Discovery
+	Upstream  Upstream
+	// Keys are what callers must present; with none, everybody is served.
+	Keys []access.Key
+	// Models is what the operator says of single models, by their names.
+	Models map[string]config.Model
+	Limits config.Values
 	// Record is a directory for recordings of turns; empty records nothing.
 	Record  string
 	Version string
@@ -52,14 +65,15 @@ type Settings struct {
 type App struct {
 	Settings Settings
 	Gateway  *gateway.Gateway
-	// Skills is the registry as it was read at the start; nil with --no-skills.
-	Skills *skill.Snapshot
+	// Registry holds the skills; nil with --no-skills.
+	Registry *skill.Registry
 	// Chosen says in one line which upstream is used and why.
 	Chosen string
 
 	logger    *slog.Logger
 	transport *http.Transport
 	host      ids
+	keys      *access.Keys
 }
 
 // ids makes unguessable, sortable ids.
@@ -73,9 +87,13 @@ func (ids) NewID() string { return ulid.MustNew(ulid.Now(), rand.Reader).String(
 func Open(ctx context.Context, s Settings, logger *slog.Logger) (*App, error) {
 	a := &App{Settings: s, logger: logger}
 	var err error
-	if a.Skills, err = LoadSkills(ctx, s); err != nil {
+	if a.keys, err = access.New(s.Keys); err != nil {
+		return nil, fault.Usage("%w", err)
+	}
+	if a.Registry, err = OpenSkills(ctx, s); err != nil {
 		return nil, err
 	}
+	a.warnOfSkills()
 	a.transport = openai.NewTransport(s.Limits)
 	var recorder *recorder
 	if s.Record != "" {
@@ -83,14 +101,17 @@ func Open(ctx context.Context, s Settings, logger *slog.Logger) (*App, error) {
 			return nil, err
 		}
 	}
-	provider, chosen, err := connect(ctx, s, recorded(recorder, a.transport), a.host.NewID)
+	upstream, err := connect(ctx, s, recorded(recorder, a.transport), a.host.NewID)
 	if err != nil {
 		return nil, err
 	}
-	a.Chosen = chosen
+	a.Chosen = upstream.chosen
 	options := gateway.Options{
-		Provider: provider, Skills: func() *skill.Snapshot { return a.Skills }, NoDiscovery: s.NoDiscovery,
+		Provider: a.bounded(upstream), Skills: a.Skills, Discovery: s.Discovery, Models: s.Models,
 		Limits: s.Limits, Logger: logger, Now: time.Now, Host: a.host,
+		Continuity: continuity.NewMemory(continuity.Bounds{
+			Bytes: s.Limits.Get(config.ContinuityBytes), Age: s.Limits.Duration(config.ContinuityAge),
+		}, time.Now),
 	}
 	if recorder != nil {
 		recorder.secret(s.Upstream.Key)
@@ -107,9 +128,25 @@ func recorded(r *recorder, transport http.RoundTripper) http.RoundTripper {
 	return r
 }
 
-// LoadSkills reads the registry: what is installed first, then the configured
+// Skills is the registry as it stands now; nil with --no-skills.
+func (a *App) Skills() *skill.Snapshot {
+	if a.Registry == nil {
+		return nil
+	}
+	return a.Registry.Snapshot()
+}
+
+// Watch keeps the registry as its folders are, until ctx ends.
+func (a *App) Watch(ctx context.Context) error {
+	if a.Registry == nil {
+		return nil
+	}
+	return watch.Run(ctx, a.Registry, watch.Options{Logger: a.logger})
+}
+
+// OpenSkills reads the registry: what is installed first, then the configured
 // or the default roots. It is nil when skills are turned off.
-func LoadSkills(ctx context.Context, s Settings) (*skill.Snapshot, error) {
+func OpenSkills(ctx context.Context, s Settings) (*skill.Registry, error) {
 	if s.NoSkills {
 		return nil, nil
 	}
@@ -117,7 +154,7 @@ func LoadSkills(ctx context.Context, s Settings) (*skill.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return skill.Load(ctx, skill.Options{
+	return skill.Open(ctx, skill.Options{
 		Roots: roots, MaxManifest: s.Limits.Get(config.ManifestSize), MaxFiles: s.Limits.Int(config.SkillFiles),
 		MaxBytes: s.Limits.Get(config.SkillBytes), MaxSkills: s.Limits.Int(config.SkillCount), MaxDepth: s.Limits.Int(config.ScanDepth),
 	})
@@ -127,7 +164,7 @@ func (s Settings) roots() ([]skill.Root, error) {
 	roots := []skill.Root{{Dir: filepath.Join(s.Home, "skills"), Origin: skill.Installed, Optional: true}}
 	for _, dir := range s.SkillsDirs {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return nil, missingRoot(dir, err)
+			return nil, missingRoot(cmp.Or(s.SkillsFrom, "--skills-dir"), dir, err)
 		}
 		roots = append(roots, skill.Root{Dir: dir})
 	}
@@ -142,14 +179,14 @@ func (s Settings) roots() ([]skill.Root, error) {
 	return append(roots, found...), err
 }
 
-func missingRoot(dir string, err error) error {
+func missingRoot(from, dir string, err error) error {
 	if err == nil {
-		return fault.Usage("--skills-dir %s: it is not a directory", dir)
+		return fault.Usage("%s %s: it is not a directory", from, dir)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return fault.Usage("--skills-dir %s: there is no such directory", dir)
+		return fault.Usage("%s %s: there is no such directory", from, dir)
 	}
-	return fault.Usage("--skills-dir %s: %w", dir, err)
+	return fault.Usage("%s %s: %w", from, dir, err)
 }
 
 // Close gives the connections to the upstream back. It does not end turns that still run.
@@ -160,12 +197,28 @@ func (a *App) Models(ctx context.Context) ([]llm.Model, error) { return a.Gatewa
 
 // Server makes the HTTP server with all doors.
 func (a *App) Server(loopback bool) *server.Server {
+	chat := dooropenai.New(dooropenai.Options{
+		Gateway: a.Gateway, Limits: a.Settings.Limits, Now: time.Now, NewID: a.host.NewID,
+	})
 	return server.New(server.Options{
-		Doors: []server.Door{dooropenai.New(dooropenai.Options{
-			Gateway: a.Gateway, Limits: a.Settings.Limits, Now: time.Now, NewID: a.host.NewID,
-		})},
+		Doors:  a.behindKeys(chat, a.skillsDoor(loopback)),
 		Limits: a.Settings.Limits, Logger: a.logger, NewID: a.host.NewID, Version: a.Settings.Version, Loopback: loopback,
 	})
+}
+
+// skillsDoor shows the registry. Paths of this host are for its own operator.
+func (a *App) skillsDoor(loopback bool) server.Door {
+	o := doorskills.Options{
+		Discovery: a.Settings.Discovery != config.DiscoveryOff, ShowPaths: loopback,
+		MaxView: a.Settings.Limits.Get(config.SkillView), Logger: a.logger,
+	}
+	if a.Registry != nil { // a nil pointer in an interface would count as skills
+		o.Registry = a.Registry
+		for _, r := range a.Registry.Roots() {
+			o.Roots = append(o.Roots, r.Dir)
+		}
+	}
+	return doorskills.New(o)
 }
 
 // Loopback reports whether only this machine reaches a listener.

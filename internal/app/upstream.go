@@ -13,6 +13,7 @@ import (
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/fault"
 	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/llm/capable"
 	"github.com/metier-run/metier/internal/llm/demo"
 	"github.com/metier-run/metier/internal/llm/detect"
 	"github.com/metier-run/metier/internal/llm/openai"
@@ -28,33 +29,47 @@ type Upstream struct {
 	Key  config.Secret
 }
 
+// VendorURL is where OpenAI's own models are.
+const VendorURL = "https://api.openai.com/v1"
+
 // Demo is the name of the stand-in, in place of a URL.
 const Demo = "demo"
 
 // probeTime bounds all probes of one start.
 const probeTime = 3 * time.Second
 
+// connected is an upstream that was found.
+type connected struct {
+	llm.Provider
+	// ask is the question about its models; nil when there is nobody to ask.
+	ask capable.Probe
+	// chosen says in one line which it is and why.
+	chosen string
+}
+
 // connect makes the provider and says which it is. A vendor's key is spent only
 // on a URL that the operator named, and the stand-in is never a fallback.
-func connect(ctx context.Context, s Settings, transport http.RoundTripper, newID func() string) (llm.Provider, string, error) {
+func connect(ctx context.Context, s Settings, transport http.RoundTripper, newID func() string) (connected, error) {
 	if s.Upstream.URL == Demo {
-		return demo.Provider{}, "demo, the built-in stand-in: it is no language model", nil
+		return connected{Provider: demo.Provider{}, chosen: "demo, the built-in stand-in: it is no language model"}, nil
 	}
 	found, chosen, err := locate(ctx, s.Upstream, transport)
 	if err != nil {
-		return nil, "", err
+		return connected{}, err
 	}
-	base, err := url.Parse(found)
+	base, err := url.Parse(found.URL)
 	if err != nil {
-		return nil, "", fault.Usage("--upstream %s: %w", s.Upstream.URL, err)
+		return connected{}, fault.Usage("--upstream %s: %w", s.Upstream.URL, err)
 	}
-	return openai.New(openai.Options{
+	p := openai.New(openai.Options{
 		Base: base, Key: s.Upstream.Key, Transport: transport, Limits: s.Limits, NewID: newID,
-	}), chosen, nil
+	})
+	return connected{Provider: p, ask: newAsker(found, s, transport).ask, chosen: chosen}, nil
 }
 
-// locate is the base URL for chat completions.
-func locate(ctx context.Context, u Upstream, transport http.RoundTripper) (base, chosen string, err error) {
+// locate finds the base URL for chat completions, and the kind of server when it
+// could be asked.
+func locate(ctx context.Context, u Upstream, transport http.RoundTripper) (found detect.Found, chosen string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	client := &http.Client{Transport: transport}
@@ -62,32 +77,32 @@ func locate(ctx context.Context, u Upstream, transport http.RoundTripper) (base,
 		return choose(detect.Loopback(ctx, client))
 	}
 	if err := checkURL(u.URL); err != nil {
-		return "", "", err
+		return found, "", err
 	}
 	switch u.Type {
 	case "":
 	case "openai":
-		return u.URL, u.URL, nil
+		return detect.Found{URL: u.URL}, u.URL, nil
 	default:
-		return "", "", fault.Usage("--upstream-type %s: this version speaks openai; Ollama, llama.cpp, LM Studio and vLLM speak it too", u.Type)
+		return found, "", fault.Usage("--upstream-type %s: this version speaks openai; Ollama, llama.cpp, LM Studio and vLLM speak it too", u.Type)
 	}
-	found, err := detect.Guess(ctx, client, u.URL)
+	found, err = detect.Guess(ctx, client, u.URL)
 	if err != nil {
 		// It may be started after us, so this is no reason not to start.
-		base = supposed(u.URL)
-		return base, fmt.Sprintf("%s, which does not answer yet (%v)", base, err), nil
+		base := supposed(u.URL)
+		return detect.Found{URL: base}, fmt.Sprintf("%s, which does not answer yet (%v)", base, err), nil
 	}
-	return found.URL, found.String(), nil
+	return found, found.String(), nil
 }
 
 // choose takes the first server of this machine that can answer now.
-func choose(found []detect.Found) (base, chosen string, err error) {
+func choose(found []detect.Found) (one detect.Found, chosen string, err error) {
 	for _, f := range found {
 		if f.Usable() {
-			return f.URL, "found on this machine: " + f.String(), nil
+			return f, "found on this machine: " + f.String(), nil
 		}
 	}
-	return "", "", errors.New(strings.TrimSpace(detect.Help(found)))
+	return one, "", errors.New(strings.TrimSpace(detect.Help(found)))
 }
 
 // supposed is the base of a server that cannot be asked: an address without a
@@ -104,7 +119,7 @@ func supposed(raw string) string {
 func checkURL(raw string) error {
 	u, err := url.Parse(raw)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return fault.Usage("--upstream %s: give a URL such as http://127.0.0.1:11434, or demo", raw)
+		return fault.Usage("--upstream %s: give a URL such as http://127.0.0.1:11434, the name of an [llm.NAME] section of the file, or demo", raw)
 	}
 	if u.User != nil {
 		return fault.Usage("--upstream: a URL must not hold a password: name a variable with --upstream-key-env")

@@ -172,11 +172,11 @@ func (c *conversation) reset() {
 }
 
 func (c *conversation) listSelected() {
-	if c.app.Skills == nil {
+	if c.app.Registry == nil {
 		fmt.Fprintln(c.std.Out, "skills are off (--no-skills)")
 		return
 	}
-	for _, k := range c.app.Skills.Skills() {
+	for _, k := range c.app.Skills().Skills() {
 		mark := " "
 		if slices.Contains(c.selected, k.Name) {
 			mark = "*"
@@ -187,10 +187,10 @@ func (c *conversation) listSelected() {
 
 // toggle selects a skill or lets it go.
 func (c *conversation) toggle(name string) error {
-	if c.app.Skills == nil {
+	if c.app.Registry == nil {
 		return errors.New("skills are off (--no-skills)")
 	}
-	k, ok := c.app.Skills.Find(name)
+	k, ok := c.app.Skills().Find(name)
 	if !ok {
 		return fmt.Errorf("there is no skill %q; /skills lists them", name)
 	}

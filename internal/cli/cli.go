@@ -65,10 +65,12 @@ type session struct {
 	std     IO
 	version string
 	flags   flags
+	file    file
 }
 
 // flags are the settings that several commands take.
 type flags struct {
+	configs      []string
 	skillsDirs   []string
 	skills       []string
 	noSkills     bool
@@ -105,7 +107,12 @@ func newRoot(std IO, version string) *cobra.Command {
 			}
 			return unknownCommand(cmd, args[0])
 		},
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags()) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := fromEnvironment(cmd.Flags()); err != nil {
+				return err
+			}
+			return s.fromFiles(cmd.Flags())
+		},
 	}
 	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(strings.ToLower(name)) // flags in any case
@@ -113,7 +120,8 @@ func newRoot(std IO, version string) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fault.Usage("%w (see metier %s --help)", err, strings.TrimPrefix(cmd.CommandPath(), "metier "))
 	})
-	root.AddCommand(s.newServe(), s.newRun(), s.newChat(), s.newSkills(), s.newVersion())
+	root.PersistentFlags().StringArrayVarP(&s.flags.configs, "config", "c", nil, "configuration file, in place of metier.toml in this directory (repeatable; later files win)")
+	root.AddCommand(s.newServe(), s.newRun(), s.newChat(), s.newSkills(), s.newKeys(), s.newVersion())
 	return root
 }
 
@@ -183,7 +191,7 @@ func (s *session) limitFlags(set *pflag.FlagSet) {
 
 func (s *session) upstreamFlags(set *pflag.FlagSet) {
 	f := &s.flags
-	set.StringVar(&f.upstream, "upstream", "", "URL of the model endpoint, or demo; without it this machine is looked over")
+	set.StringVar(&f.upstream, "upstream", "", "URL of the model endpoint, an [llm.NAME] of the file, or demo; without any this machine is looked over")
 	set.StringVar(&f.upstreamType, "upstream-type", "", "dialect of the upstream, when guessing is wrong (openai)")
 	set.StringVar(&f.upstreamKey, "upstream-key-env", "", "environment variable that holds the upstream's key")
 	set.StringVar(&f.logLevel, "log-level", "", "debug, info, warn or error")
@@ -198,15 +206,18 @@ func (s *session) settings() (app.Settings, error) {
 		return app.Settings{}, err
 	}
 	out := app.Settings{
-		Home: home, SkillsDirs: f.skillsDirs, NoSkills: f.noSkills, NoDiscovery: f.noDiscovery,
-		Upstream: app.Upstream{URL: f.upstream, Type: f.upstreamType}, Record: f.record, Version: s.version,
+		Home: home, SkillsDirs: f.skillsDirs, SkillsFrom: s.file.from["skills-dir"], NoSkills: f.noSkills,
+		Discovery: s.file.discovery, Models: s.file.models, Record: f.record, Version: s.version,
+	}
+	if f.noDiscovery {
+		out.Discovery = config.DiscoveryOff
 	}
 	for name, value := range f.limits {
 		if out.Limits, err = out.Limits.Set(name, *value); err != nil {
 			return out, fault.Usage("%w", err)
 		}
 	}
-	out.Upstream.Key, err = app.UpstreamKey(f.upstream, f.upstreamKey)
+	out.Upstream, err = s.upstream()
 	return out, err
 }
 

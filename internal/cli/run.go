@@ -123,6 +123,7 @@ func (s *session) open(ctx context.Context) (*app.App, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.sayFiles()
 	return app.Open(ctx, settings, logger)
 }
 

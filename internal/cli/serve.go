@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -27,7 +28,8 @@ func (s *session) newServe() *cobra.Command {
 			"a request may name skills (\"skills\": [\"pdf\"]), and the model finds the others by itself.",
 		Example: "  metier serve --skills-dir ~/skills\n" +
 			"  metier serve --upstream http://127.0.0.1:8080 --skills-dir ~/skills\n" +
-			"  metier serve --upstream demo --skills-dir examples/skills",
+			"  metier serve --upstream demo --skills-dir examples/skills\n" +
+			"  metier serve -c metier.toml -c local.toml",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if s.flags.listSkills {
@@ -53,6 +55,9 @@ func (s *session) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if settings.Keys, err = s.file.accessKeys(); err != nil {
+		return err
+	}
 	logger, err := s.logger(slog.LevelInfo)
 	if err != nil {
 		return err
@@ -62,26 +67,39 @@ func (s *session) serve(ctx context.Context) error {
 		return err
 	}
 	defer a.Close()
-	l, err := s.listen(ctx)
+	l, err := s.listen(ctx, len(settings.Keys))
 	if err != nil {
 		return err
 	}
 	s.welcome(a, l)
-	return a.Server(app.Loopback(l)).Serve(ctx, l)
+	return serveAndWatch(ctx, a, l, logger)
 }
 
-// listen opens the port. Another address than loopback needs leave, since
-// everybody who reaches it may use the model.
-func (s *session) listen(ctx context.Context) (net.Listener, error) {
+// serveAndWatch serves, and keeps the skills as their folders are meanwhile.
+func serveAndWatch(ctx context.Context, a *app.App, l net.Listener, logger *slog.Logger) error {
+	ctx, stop := context.WithCancel(ctx)
+	watching := make(chan error, 1)
+	go func() { watching <- a.Watch(ctx) }()
+	err := a.Server(app.Loopback(l)).Serve(ctx, l)
+	stop()
+	if watchErr := <-watching; watchErr != nil && !errors.Is(watchErr, context.Canceled) {
+		logger.Warn("skills were not watched to the end", "error", watchErr)
+	}
+	return err
+}
+
+// listen opens the port. Another address than loopback needs keys, or leave
+// where everybody who reaches it may use the model.
+func (s *session) listen(ctx context.Context, keys int) (net.Listener, error) {
 	address := net.JoinHostPort(s.flags.host, strconv.Itoa(s.flags.port))
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w; choose another with --host and --port", address, err)
 	}
-	if !app.Loopback(l) && !s.flags.insecure {
+	if !app.Loopback(l) && keys == 0 && !s.flags.insecure {
 		_ = l.Close() // nothing came in yet
-		return nil, fault.Usage("--host %s reaches beyond this machine and no keys are asked for: add --insecure if everybody who reaches it may use the model", s.flags.host)
+		return nil, fault.Usage("--host %s reaches beyond this machine and no keys are asked for: make one with metier keys new NAME, or add --insecure if everybody who reaches it may use the model", s.flags.host)
 	}
 	return l, nil
 }
@@ -89,12 +107,16 @@ func (s *session) listen(ctx context.Context) (net.Listener, error) {
 // welcome says what was found and where to go. The address is the result; the
 // rest is for the operator to read.
 func (s *session) welcome(a *app.App, l net.Listener) {
+	s.sayFiles()
 	fmt.Fprintf(s.std.Err, "upstream: %s\n", a.Chosen)
+	if n := len(a.Settings.Keys); n > 0 {
+		fmt.Fprintf(s.std.Err, "keys: %d; a request needs one\n", n)
+	}
 	switch {
-	case a.Skills == nil:
+	case a.Registry == nil:
 		fmt.Fprintln(s.std.Err, "skills: off (--no-skills)")
 	default:
-		rows := listing(a.Skills)
+		rows := listing(a.Skills())
 		var names []string
 		warnings := 0
 		for _, k := range rows.Skills {

@@ -14,7 +14,7 @@ import (
 func (s *session) newSkills() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "skills",
-		Short: "Look at skills",
+		Short: "Look at, check, make and pack skills",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -23,8 +23,47 @@ func (s *session) newSkills() *cobra.Command {
 			return unknownCommand(cmd, args[0])
 		},
 	}
-	cmd.AddCommand(s.newSkillsList())
+	cmd.AddCommand(
+		s.newSkillsList(), s.newSkillsShow(), s.newSkillsSearch(),
+		s.newSkillsValidate(), s.newSkillsToPrompt(), s.newSkillsNew(), s.newSkillsPack(),
+	)
 	return cmd
+}
+
+// loadSkills reads the registry that the flags name.
+func (s *session) loadSkills(cmd *cobra.Command) (*skill.Snapshot, error) {
+	settings, err := s.settings()
+	if err != nil {
+		return nil, err
+	}
+	if settings.NoSkills {
+		return nil, fault.Usage("--no-skills leaves nothing to list")
+	}
+	registry, err := app.OpenSkills(cmd.Context(), settings)
+	if err != nil {
+		return nil, err
+	}
+	return registry.Snapshot(), nil
+}
+
+// atLeast refuses a call with fewer arguments than a command needs.
+func atLeast(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < n {
+			return fault.Usage("%s needs %s (see %s --help)", cmd.CommandPath(), what, cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+// between refuses a call with too few or too many arguments.
+func between(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > most {
+			return fault.Usage("%s takes %s, and got %q as well (see %s --help)", cmd.CommandPath(), what, args[most], cmd.CommandPath())
+		}
+		return atLeast(least, what)(cmd, args)
+	}
 }
 
 func (s *session) newSkillsList() *cobra.Command {
@@ -43,14 +82,7 @@ func (s *session) newSkillsList() *cobra.Command {
 }
 
 func (s *session) listSkills(cmd *cobra.Command, asJSON bool) error {
-	settings, err := s.settings()
-	if err != nil {
-		return err
-	}
-	if settings.NoSkills {
-		return fault.Usage("--no-skills leaves nothing to list")
-	}
-	snapshot, err := app.LoadSkills(cmd.Context(), settings)
+	snapshot, err := s.loadSkills(cmd)
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,7 @@ const (
 	SkillBytes      Name = "skills-bytes"
 	SkillCount      Name = "skills-count"
 	ScanDepth       Name = "skills-depth"
+	SkillView       Name = "skills-view"
 	UpstreamDial    Name = "upstream-dial"
 	UpstreamHeaders Name = "upstream-headers"
 	UpstreamStall   Name = "upstream-stall"
@@ -91,6 +92,7 @@ func Limits() []Limit {
 		{SkillBytes, 256 * mib, Bytes, kib, 4096 * mib, "", "skill_too_large", "bytes in a skill"},
 		{SkillCount, 512, Count, 1, 1 << 16, "skills-count", "too_many_skills", "skills in all roots"},
 		{ScanDepth, 3, Count, 1, 8, "", "", "levels below a root at which a skill is found"},
+		{SkillView, 512 * kib, Bytes, kib, 64 * mib, "", "", "bytes of a bundled file that /api/skills shows at once"},
 		{UpstreamDial, 10, Seconds, 1, 300, "upstream-dial", "upstream_unreachable", "time to connect to the upstream"},
 		{UpstreamHeaders, 600, Seconds, 1, day, "upstream-headers", "upstream_timeout", "time until the upstream begins to answer, the loading of a model included"},
 		{UpstreamStall, 300, Seconds, 1, day, "upstream-stall", "upstream_stalled", "silence inside an upstream's stream"},

@@ -13,8 +13,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
+	"github.com/metier-run/metier/internal/access"
+	"github.com/metier-run/metier/internal/admission"
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/continuity"
 	"github.com/metier-run/metier/internal/disclosure"
@@ -33,12 +36,14 @@ type Options struct {
 	// Skills gives the snapshot that a request holds from its start to its end.
 	// It returns nil when skills are turned off.
 	Skills func() *skill.Snapshot
-	// NoDiscovery advertises no skill that a request did not name.
-	NoDiscovery bool
-	Limits      config.Values
-	Logger      *slog.Logger
-	Now         func() time.Time
-	Host        turn.Host
+	// Discovery says when skills that a request does not name are advertised.
+	Discovery config.Discovery
+	// Models is what the operator says of single models, by their names.
+	Models map[string]config.Model
+	Limits config.Values
+	Logger *slog.Logger
+	Now    func() time.Time
+	Host   turn.Host
 	// Continuity keeps what clients do not see of their conversations; nil keeps
 	// nothing.
 	Continuity continuity.Store
@@ -70,8 +75,12 @@ func New(o Options) *Gateway {
 // Dialect is the upstream's: a door of the same one need not decode messages.
 func (g *Gateway) Dialect() llm.Dialect { return g.o.Provider.Dialect() }
 
-// Models lists what the upstream offers.
-func (g *Gateway) Models(ctx context.Context) ([]llm.Model, error) { return g.o.Provider.Models(ctx) }
+// Models lists what the upstream offers and the caller may use.
+func (g *Gateway) Models(ctx context.Context) ([]llm.Model, error) {
+	models, err := g.o.Provider.Models(ctx)
+	caller := access.FromContext(ctx)
+	return slices.DeleteFunc(models, func(m llm.Model) bool { return !caller.Sees(m.ID) }), err
+}
 
 // Request is a client's request as a door hands it over.
 type Request struct {
@@ -82,9 +91,8 @@ type Request struct {
 	Discovery *bool
 	// Header goes upstream with each generation.
 	Header http.Header
-	// Caller is the id of the key that was presented, EndUser whom it acts for;
-	// both may be empty.
-	Caller, EndUser string
+	// EndUser is whom the caller acts for, if it says so.
+	EndUser string
 	// Expand fills the parts and calls of a message that holds only its wire form;
 	// nil when all are filled.
 	Expand func(llm.Message) llm.Message
@@ -112,15 +120,19 @@ func (t *Turn) Warnings() []string { return t.warnings }
 // It asks nothing of the upstream but its capabilities. Its errors are the
 // client's: [fault.Invalid] with the member at fault.
 func (g *Gateway) Prepare(ctx context.Context, r Request) (*Turn, error) {
+	caller := access.FromContext(ctx)
+	if err := caller.May(r.Model); err != nil {
+		return nil, err
+	}
 	caps, err := g.o.Provider.Capabilities(ctx, r.Model)
 	if err != nil {
 		return nil, fmt.Errorf("prepare turn: %w", err)
 	}
-	plan, err := g.choose(r, caps)
+	plan, err := g.choose(r, caller, caps)
 	if err != nil {
 		return nil, err
 	}
-	remembered := g.recall(ctx, &r, plan)
+	remembered := g.recall(ctx, &r, caller, plan)
 	t := &Turn{gateway: g, id: "turn_" + g.o.Host.NewID(), request: r, plan: plan, memory: remembered, warnings: plan.warnings}
 	t.start = journal.TurnStarted{
 		Model: r.Model, Dialect: r.Dialect, Rest: r.Rest, Options: r.Options, Caller: r.Tools,
@@ -149,6 +161,7 @@ func (g *Gateway) Prepare(ctx context.Context, r Request) (*Turn, error) {
 func (t *Turn) Run(ctx context.Context, emit func(turn.Signal) error) (turn.Outcome, error) {
 	g := t.gateway
 	w := &watcher{began: g.o.Now(), now: g.o.Now}
+	ctx = admission.WithTurn(ctx)
 	if g.o.Record != nil {
 		recording, done := g.o.Record.Begin(ctx, t.id)
 		ctx = recording

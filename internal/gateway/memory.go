@@ -4,13 +4,11 @@ import (
 	"context"
 	"slices"
 
+	"github.com/metier-run/metier/internal/access"
 	"github.com/metier-run/metier/internal/continuity"
 	"github.com/metier-run/metier/internal/llm"
 	"github.com/metier-run/metier/internal/turn"
 )
-
-// defaultTenant owns everything until there are tenants.
-const defaultTenant = "default"
 
 // memory is what a turn remembers for the next one of the same conversation.
 type memory struct {
@@ -22,10 +20,10 @@ type memory struct {
 }
 
 // recall puts the hidden rounds of earlier turns back into the request.
-func (g *Gateway) recall(ctx context.Context, r *Request, plan selection) memory {
+func (g *Gateway) recall(ctx context.Context, r *Request, caller access.Caller, plan selection) memory {
 	m := memory{
 		scope: continuity.Scope{
-			Tenant: defaultTenant, Key: r.Caller, User: r.EndUser, Model: r.Model,
+			Tenant: caller.Tenant, Key: caller.ID, User: r.EndUser, Model: r.Model,
 			Skills: names(plan.selected), Discovery: len(plan.advertised) > 0,
 		},
 		visible: r.Messages,

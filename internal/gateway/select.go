@@ -1,10 +1,12 @@
 package gateway
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/metier-run/metier/internal/access"
 	"github.com/metier-run/metier/internal/llm"
 	"github.com/metier-run/metier/skill"
 )
@@ -39,7 +41,7 @@ func ownSkillTool(name string) bool {
 
 // choose works out what a request reaches (DESIGN section 6). Discovery stays
 // out where it can only harm.
-func (g *Gateway) choose(r Request, caps llm.Capabilities) (selection, error) {
+func (g *Gateway) choose(r Request, caller access.Caller, caps llm.Capabilities) (selection, error) {
 	snapshot := g.o.Skills()
 	if snapshot == nil {
 		if len(r.Skills) > 0 {
@@ -52,6 +54,8 @@ func (g *Gateway) choose(r Request, caps llm.Capabilities) (selection, error) {
 	if s.selected, err = pick(snapshot, r.Skills); err != nil {
 		return s, err
 	}
+	s.selectForced(snapshot, caller.Skills, "the key")
+	s.selectForced(snapshot, g.o.Models[r.Model].Skills, "the model")
 	if r.Options.Choices > 1 && len(s.selected) > 0 {
 		return s, refusal("n", "n_with_skills", `"n" must be 1 when skills are selected: the server answers a model's reads in one conversation, not in several`)
 	}
@@ -73,7 +77,7 @@ func (g *Gateway) choose(r Request, caps llm.Capabilities) (selection, error) {
 // noDiscovery says why no skill is advertised, or nothing.
 func (g *Gateway) noDiscovery(r Request, s selection, rival string) string {
 	switch {
-	case g.o.NoDiscovery:
+	case !cmp.Or(g.o.Models[r.Model].Discovery, g.o.Discovery).Advertises(len(s.selected) > 0):
 		return "the server's setting"
 	case r.Discovery != nil && !*r.Discovery:
 		return "the request"
@@ -111,6 +115,22 @@ func pick(snapshot *skill.Snapshot, names []string) ([]skill.Skill, error) {
 		}
 	}
 	return picked, nil
+}
+
+// selectForced adds the skills that the operator selects for a key or a model.
+// That one of them is missing is no fault of the client: it is said, and the
+// request goes on.
+func (s *selection) selectForced(snapshot *skill.Snapshot, names []string, from string) {
+	for _, name := range names {
+		k, ok := snapshot.Find(name)
+		if !ok {
+			s.warnings = append(s.warnings, fmt.Sprintf("%s selects the skill %q, which is not here", from, name))
+			continue
+		}
+		if !slices.ContainsFunc(s.selected, func(p skill.Skill) bool { return p.Name == k.Name }) {
+			s.selected = append(s.selected, k)
+		}
+	}
 }
 
 func unknownSkill(snapshot *skill.Snapshot, name string) error {

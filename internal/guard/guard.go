@@ -1,22 +1,28 @@
 // Package guard is the one path check: every path that a model, an archive, an
 // upload or a link names goes through it before it reaches the file system.
 //
-// It closes three escapes. The spelling of a path is judged by [Clean], which
-// never touches the disk. What survives is opened through [os.Root], so that
-// neither a link nor a race leads out of the directory. And only regular files
-// are opened, so that a FIFO cannot hang the host.
+// It closes four escapes. The spelling of a path is judged by [Clean], which
+// never touches the disk (lexical), and what survives must be local by this
+// host's own rules too (canonical). It is opened through [os.Root], so that
+// neither a link (symbolic) nor a swap between look and use (racing) leads out
+// of the directory. Besides, only regular files are opened, so that a FIFO
+// cannot hang the host, and none is written in place, so that the other names of
+// a hard link keep their bytes.
 //
 // It never rewrites a bad path into a good one: a model that asks for
 // "../other/SKILL.md" is told that it may not look there, not that the file does
-// not exist (seed 1, "Path containment").
+// not exist (seed 1, "Path containment"). A hard link inside a folder is an
+// ordinary file to every reader, and is read.
 //
-// Start at [Clean] and [Root].
+// Start at [Clean], then [Root], then [Root.WriteFile].
 package guard
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
+	"path/filepath"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -33,8 +39,12 @@ var (
 	ErrHome      = errors.New(`"~" is refused: write the path relative to the folder, such as references/api.md`)
 	ErrParent    = errors.New(`".." is refused, because files outside this folder may not be opened: write the path from the top of the folder`)
 	ErrBackslash = errors.New(`"\" is refused: put "/" between folders`)
+	ErrStream    = errors.New(`":" is refused, because some hosts read what follows it as a hidden part of the file: write the name without it`)
+	ErrReserved  = errors.New("a name that is a device on some hosts, such as CON, NUL or COM1, is refused: choose another name")
+	ErrLong      = errors.New("the path is longer than any host opens: use shorter names")
 	ErrEnding    = errors.New("a folder or file name that ends in a dot or a space is refused: write the name without it")
 	ErrEscape    = errors.New("a link on this path leads out of the folder and is not followed")
+	ErrLoop      = errors.New("the links on this path go in circles")
 	ErrIrregular = errors.New("this is neither a regular file nor a folder and is not opened")
 	ErrFolder    = errors.New("this is a folder: name a file in it")
 	ErrNoFolder  = errors.New("this is not a folder")
@@ -61,13 +71,26 @@ func Clean(name string) (string, error) {
 	if err := judge(name); err != nil {
 		return "", &PathError{Path: name, Err: err}
 	}
-	return path.Clean(name), nil
+	clean := path.Clean(name)
+	if clean[0] == '~' { // written as "./~"
+		return "", &PathError{Path: name, Err: ErrHome}
+	}
+	if !filepath.IsLocal(filepath.FromSlash(clean)) {
+		return "", &PathError{Path: name, Err: ErrEscape}
+	}
+	return clean, nil
 }
+
+// longest is the longest path, in bytes, that the hosts we know open (PATH_MAX
+// of Linux). It bounds how deep a folder can be nested.
+const longest = 4096
 
 func judge(name string) error {
 	switch {
 	case name == "":
 		return ErrEmpty
+	case len(name) > longest:
+		return ErrLong
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
 		return ErrText
 	case strings.HasPrefix(name, `\\`) || strings.HasPrefix(name, "//"):
@@ -85,22 +108,40 @@ func judge(name string) error {
 // judgeNames looks at each name of the path, with both separators, so that ".."
 // is called by its own name in either spelling.
 func judgeNames(name string) error {
-	var ending bool
+	var worst error
 	for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '/' || r == '\\' }) {
 		switch {
 		case strings.TrimRight(part, " ") == "..":
 			return ErrParent
-		case part != "." && (strings.HasSuffix(part, ".") || strings.HasSuffix(part, " ")):
-			ending = true
+		case part == ".":
+		case strings.Contains(part, ":"):
+			worst = cmp.Or(worst, ErrStream)
+		case strings.HasSuffix(part, ".") || strings.HasSuffix(part, " "):
+			worst = cmp.Or(worst, ErrEnding)
+		case reserved(part):
+			worst = cmp.Or(worst, ErrReserved)
 		}
 	}
-	switch {
-	case strings.Contains(name, `\`):
+	if strings.Contains(name, `\`) {
 		return ErrBackslash
-	case ending:
-		return ErrEnding
 	}
-	return nil
+	return worst
+}
+
+// reserved says whether Windows opens a device by this name, whatever follows
+// its first dot.
+func reserved(part string) bool {
+	base, _, _ := strings.Cut(part, ".")
+	base = strings.ToUpper(strings.TrimRight(base, " "))
+	switch base {
+	case "CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$":
+		return true
+	}
+	digit, serial := strings.CutPrefix(base, "COM")
+	if !serial {
+		digit, serial = strings.CutPrefix(base, "LPT")
+	}
+	return serial && utf8.RuneCountInString(digit) == 1 && strings.Contains("0123456789¹²³", digit)
 }
 
 func hasDrive(name string) bool {

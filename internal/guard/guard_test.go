@@ -2,68 +2,14 @@ package guard
 
 import (
 	"errors"
+	"strings"
 	"testing"
 )
 
-// spelling is a path, what Clean makes of it, and why it refuses it.
-type spelling struct {
-	name, clean string
-	err         error
-}
-
-// spellings is shared by the tests of the check and the seeds of the fuzzer.
-func spellings() []spelling {
-	return []spelling{
-		{"SKILL.md", "SKILL.md", nil},
-		{"references/api.md", "references/api.md", nil},
-		{"./references//api.md", "references/api.md", nil},
-		{"a/./b/", "a/b", nil},
-		{".", ".", nil},
-		{"./", ".", nil},
-		{".hidden/x", ".hidden/x", nil},
-		{"a b/c d.md", "a b/c d.md", nil},
-		{"a~b/~c", "a~b/~c", nil},
-		{"x:y", "", ErrDrive},
-		{"ab:c", "ab:c", nil},
-		{"数据/表.md", "数据/表.md", nil},
-		{"..data/x", "..data/x", nil},
-
-		{"", "", ErrEmpty},
-		{"..", "", ErrParent},
-		{"../x", "", ErrParent},
-		{"a/../../x", "", ErrParent},
-		{"a/..", "", ErrParent},
-		{"a/../a", "", ErrParent},
-		{`..\x`, "", ErrParent},
-		{`a\..\..\x`, "", ErrParent},
-		{".. /x", "", ErrParent},
-		{"/etc/passwd", "", ErrAbsolute},
-		{"/", "", ErrAbsolute},
-		{`\windows`, "", ErrAbsolute},
-		{"~", "", ErrHome},
-		{"~/x", "", ErrHome},
-		{"~root/x", "", ErrHome},
-		{"C:", "", ErrDrive},
-		{`C:\x`, "", ErrDrive},
-		{"c:/x", "", ErrDrive},
-		{"C:x", "", ErrDrive},
-		{`\\server\share`, "", ErrShare},
-		{"//server/share", "", ErrShare},
-		{`\\?\C:\x`, "", ErrShare},
-		{`a\b`, "", ErrBackslash},
-		{"a\x00b", "", ErrText},
-		{"a\nb", "", ErrText},
-		{"a\xff", "", ErrText},
-		{"run.py.", "", ErrEnding},
-		{"run.py ", "", ErrEnding},
-		{"a./b", "", ErrEnding},
-		{"a /b", "", ErrEnding},
-		{"...", "", ErrEnding},
-		{" ", "", ErrEnding},
-	}
-}
-
 func TestClean(t *testing.T) {
+	if n := len(spellings()); n < 120 {
+		t.Errorf("the table has %d spellings and should have at least 120", n)
+	}
 	for _, tt := range spellings() {
 		got, err := Clean(tt.name)
 		if got != tt.clean || !errors.Is(err, tt.err) {
@@ -80,5 +26,15 @@ func TestPathErrorNamesThePath(t *testing.T) {
 	const want = `path "a/../b": ".." is refused, because files outside this folder may not be opened: write the path from the top of the folder`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+func TestCleanLength(t *testing.T) {
+	long := strings.Repeat("a/", longest/2)
+	if _, err := Clean(long); err != nil {
+		t.Errorf("%d bytes: %v", len(long), err)
+	}
+	if _, err := Clean(long + "a"); !errors.Is(err, ErrLong) {
+		t.Errorf("%d bytes: %v", len(long)+1, err)
 	}
 }

@@ -1,17 +1,14 @@
 package guard
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Root is a directory that no path leads out of. It holds the directory open
@@ -49,140 +46,103 @@ func (r *Root) Stat(name string) (fs.FileInfo, error) {
 // a FIFO, and refuses everything that is not a regular file with [ErrIrregular]
 // or [ErrFolder].
 func (r *Root) Open(name string) (*os.File, error) {
-	f, info, err := r.open(name)
+	f, err := r.open(name)
 	if err != nil {
 		return nil, err
 	}
+	return regular(name, f)
+}
+
+// regular gives an opened file back if it is a regular one, and closes it
+// otherwise: it may have changed since it was looked at.
+func regular(name string, f *os.File) (*os.File, error) {
+	info, err := f.Stat()
 	switch {
+	case err != nil:
+		err = fmt.Errorf("open %q: %w", name, reason(err))
 	case info.Mode().IsRegular():
 		return f, nil
 	case info.IsDir():
-		err = ErrFolder
+		err = &PathError{Path: name, Err: ErrFolder}
 	default:
-		err = ErrIrregular
+		err = &PathError{Path: name, Err: ErrIrregular}
 	}
-	return nil, errors.Join(&PathError{Path: name, Err: err}, f.Close())
+	return nil, errors.Join(err, f.Close())
 }
 
 // ReadDir lists a folder, sorted by name. Links are listed as links.
 func (r *Root) ReadDir(name string) ([]fs.DirEntry, error) {
-	f, info, err := r.open(name)
+	info, err := r.Stat(name)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
 	if !info.IsDir() {
 		return nil, &PathError{Path: name, Err: ErrNoFolder}
 	}
-	entries, err := f.ReadDir(-1)
+	sub, entries, err := r.readDir(path.Clean(name))
 	if err != nil {
-		return nil, fmt.Errorf("list folder %q: %w", name, err)
+		return nil, err
 	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
-	return entries, nil
+	return entries, sub.Close()
 }
 
 // open looks before it opens, because opening a device can have effects of its
-// own, and looks again at what it has got, because the two may differ.
-func (r *Root) open(name string) (*os.File, fs.FileInfo, error) {
+// own. The caller looks again at what it has got, because the two may differ.
+func (r *Root) open(name string) (*os.File, error) {
 	info, err := r.Stat(name)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if !info.Mode().IsRegular() && !info.IsDir() {
-		return nil, nil, &PathError{Path: name, Err: ErrIrregular}
+		return nil, &PathError{Path: name, Err: ErrIrregular}
 	}
 	f, err := r.root.OpenFile(path.Clean(name), os.O_RDONLY|openFlags, 0)
 	if err != nil {
-		return nil, nil, refusal(name, err)
+		return nil, refusal(name, err)
 	}
-	info, err = f.Stat()
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("open %q: %w", name, err), f.Close())
-	}
-	return f, info, nil
+	return f, nil
 }
 
-// Entry is something that [Root.Walk] found.
-type Entry struct {
-	// Path is relative to the root, with "/" between names.
-	Path string
-	// Info describes the entry, links followed; nil beside an error.
-	Info fs.FileInfo
-	// Link is where a link points to, as a path below the root; empty for
-	// anything else.
-	Link string
-}
-
-// Walk yields everything below the root: a folder before what it holds, names
-// in order, and links without what lies behind them. A folder for whose name
-// skip is true is passed over; a nil skip passes over nothing.
-//
-// An error belongs to its entry (a [*PathError] for what may not be opened) and
-// the walk goes on, but for the end of ctx, which is the last element.
-func (r *Root) Walk(ctx context.Context, skip func(name string) bool) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		w := walker{root: r, skip: skip, yield: yield}
-		w.folder(ctx, ".")
-	}
-}
-
-type walker struct {
-	root  *Root
-	skip  func(name string) bool
-	yield func(Entry, error) bool
-}
-
-// folder reports whether the walk goes on.
-func (w walker) folder(ctx context.Context, dir string) bool {
-	if err := ctx.Err(); err != nil {
-		w.yield(Entry{Path: dir}, err)
-		return false
-	}
-	entries, err := w.root.ReadDir(dir)
-	if err != nil {
-		return w.yield(Entry{Path: dir}, err)
-	}
-	for _, d := range entries {
-		if d.IsDir() && w.skip != nil && w.skip(d.Name()) {
-			continue
-		}
-		if !w.entry(ctx, path.Join(dir, d.Name()), d) {
-			return false
-		}
-	}
-	return true
-}
-
-func (w walker) entry(ctx context.Context, name string, d fs.DirEntry) bool {
-	e, err := w.root.entry(name, d)
-	if !w.yield(e, err) {
-		return false
-	}
-	return err != nil || !d.IsDir() || w.folder(ctx, name)
-}
-
-func (r *Root) entry(name string, d fs.DirEntry) (Entry, error) {
+// FoldsCase reports whether this file system finds a file by its name in another
+// case. It asks the file system itself, by the name of a file that is there:
+// one host can have both kinds, so the operating system does not tell.
+func (r *Root) FoldsCase(name string) (bool, error) {
 	info, err := r.Stat(name)
 	if err != nil {
-		return Entry{Path: name}, err
+		return false, err
 	}
-	if !info.Mode().IsRegular() && !info.IsDir() {
-		return Entry{Path: name}, &PathError{Path: name, Err: ErrIrregular}
+	clean := path.Clean(name)
+	other := path.Join(path.Dir(clean), swapCase(path.Base(clean)))
+	found, err := r.root.Stat(other)
+	if other == clean || err != nil || !os.SameFile(info, found) {
+		return false, nil
 	}
-	if d.Type()&fs.ModeSymlink == 0 {
-		return Entry{Path: name, Info: info}, nil
-	}
-	target, err := r.root.Readlink(name)
+	// A hard link or a link of that name finds the same file, and has an entry.
+	entries, err := r.ReadDir(path.Dir(clean))
 	if err != nil {
-		return Entry{Path: name}, refusal(name, err)
+		return false, err
 	}
-	return Entry{Path: name, Info: info, Link: path.Join(path.Dir(name), filepath.ToSlash(target))}, nil
+	return !slices.ContainsFunc(entries, func(d fs.DirEntry) bool { return d.Name() == path.Base(other) }), nil
 }
 
-// refusal tells a path that leads out from a failure of the disk. os.Root has
-// no exported error for it, and both are refusals: only the text depends on it.
+func swapCase(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsUpper(r) {
+			return unicode.ToLower(r)
+		}
+		return unicode.ToUpper(r)
+	}, name)
+}
+
+// refusal tells a path that is refused from a failure of the disk. os.Root has
+// no exported error for a path that leads out, and both are refusals: only the
+// text depends on it.
 func refusal(name string, err error) error {
+	for _, known := range []error{ErrEscape, ErrLoop, ErrNoFolder} {
+		if errors.Is(err, known) {
+			return &PathError{Path: name, Err: known}
+		}
+	}
 	if strings.Contains(err.Error(), "escapes from parent") {
 		return &PathError{Path: name, Err: ErrEscape}
 	}
@@ -192,6 +152,9 @@ func refusal(name string, err error) error {
 // reason drops the host's path from an error of the disk.
 func reason(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
 		return e.Err
 	}
 	return err

@@ -208,34 +208,3 @@ func TestOpenRootMissing(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
-
-// FuzzRead: whatever the path and wherever a link points, a read never returns
-// what lies outside.
-func FuzzRead(f *testing.F) {
-	for _, tt := range spellings() {
-		f.Add(tt.name, "references")
-		f.Add("link/"+tt.name, "../outside")
-		f.Add("link", tt.name)
-	}
-	f.Add("link/secret.txt", "references/../../outside")
-	f.Add("link", "../outside/secret.txt")
-	dir := tree(f)
-	r := open(f, dir)
-	f.Fuzz(func(t *testing.T, name, target string) {
-		link := filepath.Join(dir, "link")
-		_ = os.Remove(link)
-		_ = os.Symlink(target, link) // a target that the host refuses leaves no link
-		got, err := read(r, name)
-		if err == nil && strings.Contains(got, canary) {
-			t.Errorf("Open(%q) with link -> %q read the file outside", name, target)
-		}
-		if clean, err := Clean(name); err == nil && !filepath.IsLocal(clean) {
-			t.Errorf("Clean(%q) = %q, which is not local", name, clean)
-		}
-		if again, err := Clean(name); err == nil {
-			if twice, err := Clean(again); err != nil || twice != again {
-				t.Errorf("Clean(%q) = %q, and of that %q, %v", name, again, twice, err)
-			}
-		}
-	})
-}

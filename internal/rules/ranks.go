@@ -29,6 +29,9 @@ func rooms() []room {
 		{"web", 0},
 
 		{"skill", 1},
+		{"skill/validate", 1},
+		{"skill/watch", 1},
+		{"internal/search", 1},
 		{"internal/llm", 1},
 		{"internal/llm/llmtest", 1},
 		{"internal/sandbox", 1},
@@ -38,9 +41,12 @@ func rooms() []room {
 		{"internal/journal", 2},
 		{"internal/journal/journaltest", 2},
 		{"internal/continuity", 2},
+		{"internal/continuity/continuitytest", 2},
 		{"internal/disclosure", 2},
 		{"internal/workspace", 2},
 		{"internal/access", 2},
+		{"internal/rescue", 2},
+		{"internal/admission", 2},
 		{"internal/llm/*", 2},
 
 		{"internal/tool", 3},

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/metier-run/metier/internal/app"
+	"github.com/metier-run/metier/internal/config"
 )
 
 // These gates hold what a bench cannot: counts, which no busy machine changes.
@@ -41,8 +42,12 @@ func newGate(t *testing.T, upstream http.HandlerFunc) *gate {
 	}
 	up.Start()
 	t.Cleanup(up.Close)
+	limits, err := config.Values{}.Set(config.UpstreamRounds, manyRounds)
+	if err != nil {
+		t.Fatal(err)
+	}
 	a, err := app.Open(t.Context(), app.Settings{
-		Home: t.TempDir(), NoSkills: true, Upstream: app.Upstream{URL: up.URL + "/v1", Type: "openai"},
+		Home: t.TempDir(), NoSkills: true, Limits: limits, Upstream: app.Upstream{URL: up.URL + "/v1", Type: "openai"},
 	}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -297,7 +302,8 @@ func TestGateConcurrentStreams(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if d := g.dials.Load(); d != n {
+	// One more may be what the upstream was asked about its model with.
+	if d := g.dials.Load(); d < n || d > n+1 {
 		t.Errorf("%d streams at once took %d connections to the upstream", n, d)
 	}
 }

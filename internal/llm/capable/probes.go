@@ -84,14 +84,11 @@ func (s Server) Ollama(ctx context.Context, model string) (Word, error) {
 	if n := numCtx(card.Parameters); n > 0 {
 		w.Context = n
 	}
-	loaded, err := s.loaded(ctx, model)
-	if err != nil {
-		return Word{}, err
+	n, there := s.loaded(ctx, model)
+	if n > 0 {
+		w.Context = n
 	}
-	w.Passing = loaded == 0
-	if loaded > 0 {
-		w.Context = loaded
-	}
+	w.Passing = !there
 	return w, nil
 }
 
@@ -108,8 +105,9 @@ func numCtx(parameters string) int {
 	return 0
 }
 
-// loaded is the window of a model in memory; 0 when it is not there.
-func (s Server) loaded(ctx context.Context, model string) (int, error) {
+// loaded says whether a model is in memory, and with which window; older servers
+// do not tell the window.
+func (s Server) loaded(ctx context.Context, model string) (window int, there bool) {
 	var list struct {
 		Models []struct {
 			Name    string `json:"name"`
@@ -117,14 +115,14 @@ func (s Server) loaded(ctx context.Context, model string) (int, error) {
 		} `json:"models"`
 	}
 	if err := s.get(ctx, s.Root+"/api/ps", &list); err != nil {
-		return 0, err
+		return 0, false // the card is worth something without it
 	}
 	for _, m := range list.Models {
 		if m.Name == model || m.Name == model+":latest" {
-			return m.Context, nil
+			return m.Context, true
 		}
 	}
-	return 0, nil
+	return 0, false
 }
 
 // LMStudio reads the window of a model from LM Studio's own list. Calls of every

@@ -1,0 +1,39 @@
+package config
+
+import "math"
+
+// Model is [model."<name>"]: what is true of one model, by the name that requests
+// use.
+type Model struct {
+	// Skills are selected for each request to the model.
+	Skills []string
+	// Discovery replaces that of [skills]; empty leaves it.
+	Discovery Discovery
+	// Declares, Parsed and Results say what the model can carry; nil leaves it to
+	// the upstream's own word.
+	Declares, Parsed, Results *bool
+	// Context is the number of tokens of its window; 0 leaves it to the upstream.
+	Context int
+}
+
+// ReadModels reads each [model."<name>"].
+func ReadModels(d *Document) map[string]Model {
+	models := map[string]Model{}
+	for name, t := range d.Top().Tables("model") {
+		m := Model{Skills: readSkillNames(t, "skills"), Discovery: readDiscovery(t)}
+		m.Declares, m.Parsed, m.Results = readSwitch(t, "declares"), readSwitch(t, "parsed"), readSwitch(t, "results")
+		var context int64
+		t.Int("context", 1, math.MaxInt32, &context)
+		m.Context = int(context)
+		models[name] = m
+	}
+	return models
+}
+
+func readSwitch(t *Table, key string) *bool {
+	var v bool
+	if !t.Bool(key, &v) {
+		return nil
+	}
+	return &v
+}
