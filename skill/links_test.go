@@ -50,6 +50,7 @@ func TestLinks(t *testing.T) {
 		{"`references/<topic>.md` references/*.md scripts/{a,b}.py references/...", nil},
 		{"`src/main.go`, `application/json`, and/or, out/result.csv, package.json", nil},
 		{"put scripts/tools and references/ there; my/scripts/x.py", nil},
+		{"[a](" + strings.Repeat("(", 31) + "b" + strings.Repeat(")", 32) + " [c](" + strings.Repeat("(", 32) + "d" + strings.Repeat(")", 33), []string{"1:5 link " + strings.Repeat("(", 31) + "b" + strings.Repeat(")", 31)}},
 		{"an `open span and [a](b.md", nil},
 		{"a] b ] (c.md) [d](e.md)", []string{"1:19 link e.md"}},
 		{"", nil},

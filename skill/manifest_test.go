@@ -3,6 +3,7 @@ package skill
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -305,6 +306,18 @@ func TestParseEndsWithDeepNesting(t *testing.T) {
 	}
 }
 
+// readAsText says whether the field at or above a line has a text, or is
+// metadata.
+func readAsText(m Manifest, line int) bool {
+	for _, f := range slices.Backward(m.Fields) {
+		if f.Line <= line {
+			_, text := f.Value.(string)
+			return text || f.Key == "metadata"
+		}
+	}
+	return false
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(all), "pdf")
 	f.Add([]byte("\ufeff---\r\nname: My Tool\r\ndescription: |\r\n  a\r\n---\r\nx"), "")
@@ -312,6 +325,9 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(head("metadata: {a: 1}", "<<: {b: c}", "description: !!binary aGk=")), "x y")
 	f.Add([]byte("---\rname: a: b\rdescription: 'x\r---"), "")
 	f.Add([]byte(head("description: it's: so", "  and: more", "metadata:", "  k: v: w")), "x")
+	f.Add([]byte(head("x: {", "description: a: b", "}", "metadata:", "- k: a: b")), "x")
+	f.Add([]byte(head("x: &a", "  k: a: b", "metadata:", "    k: a: b", "  l: c: d", "? z", ": y: w")), "x")
+	f.Add([]byte(head("- description: a: b", "description: !!str a: b", "a:", "- description: c: d", "  e: f: g")), "x")
 	f.Fuzz(func(t *testing.T, data []byte, dir string) {
 		m, warnings, err := Parse(data, dir)
 		if err != nil {
@@ -328,8 +344,11 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("description %q is not one line of text", m.Description)
 		}
 		for _, w := range warnings {
-			if w.Code == "" || w.Message == "" {
+			if w.Code == "" || w.Message == "" || w.File != ManifestFile {
 				t.Errorf("empty warning %#v", w)
+			}
+			if w.Code == WarnColon && !readAsText(m, w.Line) {
+				t.Errorf("%v: the value is not the text of a field or of an entry of metadata: %+v", w, m.Fields)
 			}
 		}
 		again, _, err := Parse(data, dir)

@@ -122,6 +122,24 @@ func TestRescanSeesChanges(t *testing.T) {
 	}
 }
 
+// TestRescanDistrustsNewFiles: a file can be written twice within one tick of
+// the file system's clock, and then nothing tells but its content.
+func TestRescanDistrustsNewFiles(t *testing.T) {
+	dir := t.TempDir()
+	at := filepath.Join(dir, "a/f.md")
+	putFile(t, dir, "a/SKILL.md", manifest("a"))
+	putFile(t, dir, "a/f.md", "one")
+	now := time.Now()
+	check(t, os.Chtimes(at, now, now))
+	r := openRegistry(t, Options{Roots: []Root{{Dir: dir}}})
+	before := r.Snapshot().Digest()
+	check(t, os.WriteFile(at, []byte("two"), 0o644))
+	check(t, os.Chtimes(at, now, now))
+	if rescan(t, r, nil).Digest() == before {
+		t.Error("the change was not seen")
+	}
+}
+
 func TestDigestIsWorkedOutOnce(t *testing.T) {
 	dir := t.TempDir()
 	putFile(t, dir, "a/SKILL.md", manifest("a"))
@@ -226,36 +244,37 @@ func TestRescanWaitsItsTurn(t *testing.T) {
 	}
 }
 
-// TestNoHalfSkill: while a skill is written in pieces, again and again, each
-// snapshot holds one whole generation of it: the manifest tells a number, and
-// every file has a size that fits it.
-func TestNoHalfSkill(t *testing.T) {
-	const generations = 400
-	dir := t.TempDir()
-	files := []string{"a.md", "references/b.md", "c.md", "z/y/d.md"}
-	generation := func(g int) {
-		for _, name := range files[:2] {
-			putFile(t, dir, "s/"+name, strings.Repeat("x", g))
-		}
-		putFile(t, dir, "s/SKILL.md", strings.Replace(manifest("s"), "---\n\n", fmt.Sprintf("metadata: {generation: \"%d\"}\n---\n\n", g), 1))
-		for _, name := range files[2:] {
-			putFile(t, dir, "s/"+name, strings.Repeat("x", g))
-		}
+// generation writes a skill: the manifest tells a number, and every file has a
+// size that fits it.
+func generation(t testing.TB, dir string, g int) {
+	t.Helper()
+	for _, name := range []string{"a.md", "references/b.md"} {
+		putFile(t, dir, "s/"+name, strings.Repeat("x", g))
 	}
-	generation(0)
+	putFile(t, dir, "s/SKILL.md", strings.Replace(manifest("s"), "---\n\n", fmt.Sprintf("metadata: {generation: \"%d\"}\n---\n\n", g), 1))
+	for _, name := range []string{"c.md", "z/y/d.md"} {
+		putFile(t, dir, "s/"+name, strings.Repeat("x", g))
+	}
+}
+
+// TestNoHalfSkill: while a skill is written in pieces, again and again, each
+// snapshot holds one whole generation of it.
+func TestNoHalfSkill(t *testing.T) {
+	const generations = 300
+	dir := t.TempDir()
+	generation(t, dir, 0)
 	r := openRegistry(t, Options{Roots: []Root{{Dir: dir}}})
 	var writing atomic.Bool
 	start, end := make(chan int, 1), make(chan struct{})
 	go func() {
 		for g := range start {
 			writing.Store(true)
-			generation(g)
-			writing.Store(false)
+			generation(t, dir, g)
 			end <- struct{}{}
 		}
 		close(end)
 	}()
-	taken := 0
+	kept := 0
 	for g := range generations {
 		begun := false
 		s := rescan(t, r, func(string) bool {
@@ -266,18 +285,70 @@ func TestNoHalfSkill(t *testing.T) {
 			}
 			return writing.Load()
 		})
-		taken += judgeGeneration(t, s, g)
+		judgeGeneration(t, s)
+		kept += len(s.Pending())
 		<-end
+		writing.Store(false) // a while later, as a watcher would say
 	}
 	close(start)
 	<-end
-	judgeGeneration(t, rescan(t, r, nil), generations)
-	t.Logf("%d of %d scans took a generation while it was written", taken, generations)
+	if g := judgeGeneration(t, rescan(t, r, nil)); g != fmt.Sprint(generations) {
+		t.Errorf("in the end there is generation %s", g)
+	}
+	t.Logf("%d of %d scans ran into the writer", kept, generations)
 }
 
-// judgeGeneration fails on a skill with files of two generations. It is 1 if the
-// skill is newer than g.
-func judgeGeneration(t *testing.T, s *Snapshot, g int) int {
+// meddler is a context that lets something happen when it is asked for the nth
+// time, which a reader does with each folder.
+type meddler struct {
+	context.Context
+	left int
+	do   func()
+}
+
+func (m *meddler) Err() error {
+	if m.left--; m.left == 0 {
+		m.do()
+	}
+	return m.Context.Err()
+}
+
+// TestChangeWhileReading: a skill that changes at any moment of its reading is
+// read again, whole.
+func TestChangeWhileReading(t *testing.T) {
+	seen := map[string]bool{}
+	for n := 1; n <= 30; n++ {
+		dir := t.TempDir()
+		generation(t, dir, 1)
+		r := reader{max: Options{}.limits(), careful: true, dir: filepath.Join(dir, "s"), real: filepath.Join(dir, "s"), origin: Discovered}
+		k, err := r.read(&meddler{Context: t.Context(), left: n, do: func() { generation(t, dir, 2) }})
+		check(t, err)
+		seen[judgeGeneration(t, &Snapshot{skills: []Skill{k}})] = true
+	}
+	if !seen["1"] || !seen["2"] {
+		t.Errorf("the change never came before or never after the reading: %v", seen)
+	}
+}
+
+// TestChangeWithoutEnd: a folder that changes in every attempt is left for later.
+func TestChangeWithoutEnd(t *testing.T) {
+	dir := t.TempDir()
+	generation(t, dir, 0)
+	r := reader{max: Options{}.limits(), careful: true, dir: filepath.Join(dir, "s"), real: filepath.Join(dir, "s")}
+	m := &meddler{Context: t.Context(), left: 1}
+	g := 0
+	m.do = func() {
+		g++
+		m.left = 1
+		putFile(t, dir, "s/a.md", strings.Repeat("x", g))
+	}
+	if _, err := r.read(m); !errors.Is(err, errChanging) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// judgeGeneration fails on a skill with files of two generations.
+func judgeGeneration(t *testing.T, s *Snapshot) string {
 	t.Helper()
 	k, ok := s.Find("s")
 	if !ok {
@@ -288,10 +359,7 @@ func judgeGeneration(t *testing.T, s *Snapshot, g int) int {
 			t.Fatalf("generation %s has the file %s of generation %d", k.Metadata["generation"], f.Path, f.Bytes)
 		}
 	}
-	if k.Metadata["generation"] == fmt.Sprint(g) {
-		return 0
-	}
-	return 1
+	return k.Metadata["generation"]
 }
 
 func TestPlaces(t *testing.T) {

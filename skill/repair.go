@@ -40,7 +40,7 @@ func readYAML(s section) (*yaml.Node, []Warning, error) {
 		head = r.head
 		repairs = append(repairs, r)
 		doc := new(yaml.Node)
-		if err = yaml.Load(head, doc); err == nil && intended(doc, repairs) {
+		if err = yaml.Load(head, doc); err == nil {
 			return doc, warnings(s, repairs), nil
 		}
 	}
@@ -52,9 +52,8 @@ type repair struct {
 	head []byte // front matter with the quotes
 	key  string
 	text string // the value with its quotes
-	// line and column are the colon's, value the column at which the value
-	// starts in the line at; all from 1.
-	line, column, at, value int
+	// line and column are the colon's, from 1.
+	line, column int
 }
 
 // quote puts the plain text that holds the colon at line and column in quotes.
@@ -88,10 +87,7 @@ func quote(head []byte, line, column int) (repair, bool) {
 		return repair{}, false
 	}
 	text = "'" + strings.ReplaceAll(text, "'", "''") + "'"
-	return repair{
-		head: slices.Concat(head[:start], []byte(text), head[end:]), key: name, text: text, line: line, column: column,
-		at: key + 1, value: utf8.RuneCountInString(lines[key].text[:value]) + 1,
-	}, true
+	return repair{head: slices.Concat(head[:start], []byte(text), head[end:]), key: name, text: text, line: line, column: column}, true
 }
 
 // textLine is a line of front matter and where it starts.
@@ -189,29 +185,6 @@ func known(l textLine) bool {
 		return ok
 	}
 	return false
-}
-
-// intended says whether every repaired value is now the text of a field or of an
-// entry of metadata.
-func intended(doc *yaml.Node, repairs []repair) bool {
-	if doc.Kind == yaml.DocumentNode {
-		doc = doc.Content[0]
-	}
-	found := 0
-	for _, f := range pairs(doc) {
-		values := []field{f}
-		if f.key == "metadata" && f.value.Kind == yaml.MappingNode {
-			values = pairs(f.value)
-		}
-		for _, v := range values {
-			if v.value.Style&yaml.SingleQuotedStyle != 0 && slices.ContainsFunc(repairs, func(r repair) bool {
-				return r.at == v.value.Line && r.value == v.value.Column && r.key == v.key
-			}) {
-				found++
-			}
-		}
-	}
-	return found == len(repairs)
 }
 
 // shownText is how much of a value a warning repeats, in code points.

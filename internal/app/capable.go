@@ -14,14 +14,17 @@ import (
 	"github.com/metier-run/metier/internal/llm"
 	"github.com/metier-run/metier/internal/llm/capable"
 	"github.com/metier-run/metier/internal/llm/detect"
+	"github.com/metier-run/metier/internal/rescue"
 )
 
-// bounded is the upstream as the gateway sees it: behind a gate that is fair to
-// the keys, and with its models' capabilities known.
+// bounded is the upstream as the gateway sees it: with calls that came as text
+// made calls, behind a gate that is fair to the keys, and with its models'
+// capabilities known.
 func (a *App) bounded(upstream connected) llm.Provider {
 	s := a.Settings
 	gate := admission.NewGate(s.Limits.Int(config.UpstreamRounds), s.Limits.Int(config.UpstreamQueue))
-	gated := admission.Wrap(upstream.Provider, gate, func(ctx context.Context) string { return access.FromContext(ctx).ID })
+	rescued := rescue.Wrap(upstream.Provider, rescue.Options{MaxHeld: s.Limits.Int(config.RescueHold), NewID: a.host.NewID})
+	gated := admission.Wrap(rescued, gate, func(ctx context.Context) string { return access.FromContext(ctx).ID })
 	models := map[string]capable.Word{}
 	for name, m := range s.Models {
 		models[name] = capable.Word{Declares: m.Declares, Parsed: m.Parsed, Results: m.Results, Context: m.Context}

@@ -46,6 +46,7 @@ const (
 	UpstreamEvent   Name = "upstream-event"
 	UpstreamReply   Name = "upstream-reply"
 	UpstreamEnd     Name = "upstream-end"
+	RescueHold      Name = "rescue-hold"
 	ContinuityBytes Name = "continuity"
 	ContinuityAge   Name = "continuity-age"
 	UpstreamRounds  Name = "upstream-rounds"
@@ -99,6 +100,7 @@ func Limits() []Limit {
 		{UpstreamEvent, 8 * mib, Bytes, kib, 1024 * mib, "", "upstream_event_too_large", "size of one event of an upstream's stream"},
 		{UpstreamReply, 64 * mib, Bytes, kib, 1024 * mib, "", "upstream_reply_too_large", "size of one whole reply of an upstream"},
 		{UpstreamEnd, 1, Seconds, 1, 60, "", "", "time between an answer's end mark and the end of its body, after which the connection is given up"},
+		{RescueHold, 32 * kib, Bytes, kib, 256 * kib, "", "", "text held back while it may still become a call"},
 		{ContinuityBytes, 64 * mib, Bytes, 0, 1 << 40, "continuity", "", "hidden rounds remembered for one key; 0 remembers none"},
 		{ContinuityAge, day, Seconds, 1, 365 * day, "continuity-age", "", "time since its last use that a hidden round is remembered"},
 		{UpstreamRounds, 16, Count, 1, 1 << 16, "upstream-rounds", "", "rounds that the upstream works on at once"},

@@ -99,6 +99,11 @@ func (t *Turn) entry(w *watcher) (continuity.Entry, bool) {
 		return continuity.Entry{}, false
 	}
 	last := rounds[len(rounds)-1]
+	if t.outcome.Reason == turn.Parked && slices.ContainsFunc(last.Message.Calls, func(c llm.Call) bool { return c.Rescued }) {
+		// The caller answers calls that stand in the message as text only: what it
+		// sends back is the better half.
+		return continuity.Entry{}, false
+	}
 	last.Results = t.state.Answered()
 	return continuity.Entry{Hidden: rounds[:len(rounds)-1], Last: last}, true
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/metier-run/metier/internal/llm"
 	"github.com/metier-run/metier/internal/llm/openai"
 	"github.com/metier-run/metier/internal/llm/scripted"
+	"github.com/metier-run/metier/internal/rescue"
 	"github.com/metier-run/metier/internal/server"
 	door "github.com/metier-run/metier/internal/server/openai"
 	"github.com/metier-run/metier/internal/wire"
@@ -105,7 +106,9 @@ func (r *rig) connect(t *testing.T, o rigOptions) llm.Provider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return openai.New(openai.Options{Base: base, Transport: transport, Limits: o.limits, NewID: (&ids{}).NewID})
+	id := &ids{}
+	p := openai.New(openai.Options{Base: base, Transport: transport, Limits: o.limits, NewID: id.NewID})
+	return rescue.Wrap(p, rescue.Options{MaxHeld: o.limits.Int(config.RescueHold), NewID: id.NewID})
 }
 
 // post sends a chat request and returns the answer, read to its end.

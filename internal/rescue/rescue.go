@@ -1,0 +1,148 @@
+// Package rescue finds the calls that a model wrote as text because nothing
+// between the model and us parsed them, and makes calls of them: between the marks
+// of the known model families, and JSON that is the whole reply. It also mends
+// arguments that are not quite JSON.
+//
+// It never takes text away that did not become a call, never changes a byte of
+// prose, never looks into reasoning, and makes no call of a tool that is not
+// declared. What goes back to the model keeps its bytes.
+//
+// Start at [Filter], which is pure, and at [Wrap], which puts one around a
+// provider.
+package rescue
+
+import (
+	"strings"
+
+	"github.com/metier-run/metier/internal/llm"
+)
+
+// Options are what a [Filter] needs.
+type Options struct {
+	// Tools are the declared tools, whose names alone make a call of a text.
+	// [Wrap] takes them from each request.
+	Tools []llm.Declaration
+	// MaxHeld is how many bytes of text are held back while they may still become
+	// a call (the limit rescue-hold). A longer call is shown as text.
+	MaxHeld int
+	// Structured: the reply is JSON of a form that the caller asked for, so JSON
+	// without marks is an answer and no call.
+	Structured bool
+	// NewID makes ids that no other call has.
+	NewID func() string
+}
+
+// mode is what a filter is doing.
+type mode uint8
+
+const (
+	// beginning: nothing but white space and reasoning has come; the reply may be
+	// a call as a whole.
+	beginning mode = iota
+	// prose: text is shown, and marks are looked for.
+	prose
+	// thinking: reasoning is shown up to the mark that ends it.
+	thinking
+	// marked: an opening mark stands first in what is held.
+	marked
+	// behind: a call ended; what closes it is left out.
+	behind
+)
+
+// Filter takes a reply's text as it comes and splits it into what is shown and
+// calls. What comes out does not depend on where the text was cut. A Filter is
+// for one reply and not safe for concurrent use.
+type Filter struct {
+	parser parser
+	max    int
+	newID  func() string
+	// structured: see Options.
+	structured bool
+
+	mode mode
+	held strings.Builder
+	code code
+	// trigger lists the bytes that what is held waits for; empty for any.
+	trigger string
+	scans   scans
+	// ends is the mark that ends reasoning.
+	ends string
+	// loose: the last call stood behind a mark that nothing closes, so more calls
+	// may follow without one.
+	loose bool
+}
+
+// New is a filter for one reply. Without tools it shows everything.
+func New(o Options) *Filter {
+	f := &Filter{max: max(o.MaxHeld, 0), newID: o.NewID, structured: o.Structured}
+	f.parser = parser{names: newNames(o.Tools), marks: &markers{}}
+	if len(f.parser.names) == 0 {
+		f.mode = prose
+		return f
+	}
+	f.parser.marks = newMarkers()
+	return f
+}
+
+// Push takes the next piece of text. show is what can be shown now; it may share
+// memory with text. calls are those that are whole.
+func (f *Filter) Push(text string) (show string, calls []llm.Call) {
+	if f.held.Len() == 0 && f.mode == prose {
+		i := f.scan(text)
+		if i == len(text) {
+			return text, nil
+		}
+		show, text = text[:i], text[i:]
+	}
+	f.held.WriteString(text)
+	if f.waits(text) {
+		return show, nil
+	}
+	more, calls := f.run(false)
+	return join(show, more), calls
+}
+
+// Flush ends the reply: what is held is a call, or is shown.
+func (f *Filter) Flush() (show string, calls []llm.Call) { return f.run(true) }
+
+// Drop ends a reply that was cut off: what is held is shown, because half a call
+// must not be run.
+func (f *Filter) Drop() (show string) {
+	show = f.held.String()
+	f.held.Reset()
+	f.mode = prose
+	return show
+}
+
+func join(a, b string) string {
+	switch {
+	case a == "":
+		return b
+	case b == "":
+		return a
+	}
+	return a + b
+}
+
+// waits reports whether the new text cannot decide anything.
+func (f *Filter) waits(text string) bool {
+	return f.trigger != "" && f.held.Len() <= f.max && !strings.ContainsAny(text, f.trigger)
+}
+
+// become turns to another mode.
+func (f *Filter) become(m mode) {
+	f.mode, f.trigger = m, ""
+	f.scans.reset()
+}
+
+// run works off what is held, as far as that is possible.
+func (f *Filter) run(final bool) (string, []llm.Call) {
+	r := &round{Filter: f, text: f.held.String(), final: final}
+	for r.text != "" && r.step() {
+	}
+	if len(r.text) < f.held.Len() {
+		f.held.Reset()
+		f.held.WriteString(r.text)
+	}
+	return r.show.String(), r.calls
+}
