@@ -270,16 +270,22 @@ func refold(t *testing.T, events []journal.Event) turn.State {
 	t.Helper()
 	var s turn.State
 	for _, e := range events {
-		b, err := journal.Encode(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e, err = journal.Decode(b); err != nil {
-			t.Fatal(err)
-		}
-		s = s.Apply(e)
+		s = s.Apply(restored(t, e))
 	}
 	return s
+}
+
+// restored is an event that went through its stored form.
+func restored(t *testing.T, e journal.Event) journal.Event {
+	t.Helper()
+	b, err := journal.Encode(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e, err = journal.Decode(b); err != nil {
+		t.Fatal(err)
+	}
+	return e
 }
 
 func redraft(events []journal.Event) []journal.Draft {

@@ -129,11 +129,11 @@ func TestWindow(t *testing.T) {
 				t.Errorf("the model is not told what was left out: %q", last.Messages[2].Text())
 			}
 			// A cut log plans the same here too.
-			var live turn.State
-			events := collect(t, r.log)
-			for i, e := range events {
+			var live, stored turn.State
+			for i, e := range collect(t, r.log) {
 				live = live.Apply(e)
-				if diff := cmp.Diff(live.Next(), refold(t, events[:i+1]).Next()); diff != "" {
+				stored = stored.Apply(restored(t, e))
+				if diff := cmp.Diff(live.Next(), stored.Next()); diff != "" {
 					t.Fatalf("after event %d the stored log plans otherwise:\n%s", i+1, diff)
 				}
 			}
