@@ -9,6 +9,9 @@ type Model struct {
 	Skills []string
 	// Discovery replaces that of [skills]; empty leaves it.
 	Discovery Discovery
+	// Inline writes the selected bodies into the prompt although the model has
+	// tools, for one that is known not to make the call that loads them.
+	Inline bool
 	// Declares, Parsed and Results say what the model can carry; nil leaves it to
 	// the upstream's own word.
 	Declares, Parsed, Results *bool
@@ -22,6 +25,7 @@ func ReadModels(d *Document) map[string]Model {
 	for name, t := range d.Top().Tables("model") {
 		m := Model{Skills: readSkillNames(t, "skills"), Discovery: readDiscovery(t)}
 		m.Declares, m.Parsed, m.Results = readSwitch(t, "declares"), readSwitch(t, "parsed"), readSwitch(t, "results")
+		t.Bool("inline", &m.Inline)
 		var context int64
 		t.Int("context", 1, math.MaxInt32, &context)
 		m.Context = int(context)

@@ -144,7 +144,9 @@ func (g *Gateway) Prepare(ctx context.Context, r Request) (*Turn, error) {
 	if len(plan.selected)+len(plan.advertised) == 0 {
 		return t, nil
 	}
-	told := disclosure.NewPlan(plan.selected, plan.advertised, disclosure.Options{Tools: plan.tools, Context: caps.Context})
+	told := disclosure.NewPlan(plan.selected, plan.advertised, disclosure.Options{
+		Tools: plan.tools, Inline: g.o.Models[r.Model].Inline, Context: caps.Context,
+	})
 	if t.start.Block, err = told.Render(ctx); err != nil {
 		return nil, fmt.Errorf("prepare turn: %w", err)
 	}

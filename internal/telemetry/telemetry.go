@@ -42,7 +42,7 @@ func NewLogger(w io.Writer, o Options) *slog.Logger {
 	if o.JSON {
 		return slog.New(handler{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: o.Level})})
 	}
-	return slog.New(handler{tint.NewHandler(w, &tint.Options{Level: o.Level, NoColor: !o.Color, TimeFormat: "15:04:05.000"})})
+	return slog.New(handler{tint.NewTextHandler(w, &tint.Options{Level: o.Level, NoColor: !o.Color, TimeFormat: "15:04:05.000"})})
 }
 
 // handler adds the request's id.

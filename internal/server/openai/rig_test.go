@@ -17,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"go.uber.org/goleak"
 
+	"github.com/metier-run/metier/internal/access"
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/continuity"
 	"github.com/metier-run/metier/internal/gateway"
@@ -40,6 +41,7 @@ func (i *ids) NewID() string { return fmt.Sprint("id", i.n.Add(1)) }
 type rig struct {
 	url      string
 	upstream *scripted.Handler
+	provider llm.Provider
 	log      *syncBuffer
 }
 
@@ -50,6 +52,8 @@ type rigOptions struct {
 	upstream http.Handler // the same, over HTTP
 
 	continuity continuity.Store
+	models     map[string]config.Model
+	discovery  config.Discovery
 }
 
 func newRig(t *testing.T, o rigOptions) *rig {
@@ -58,11 +62,25 @@ func newRig(t *testing.T, o rigOptions) *rig {
 	if o.provider == nil {
 		o.provider = r.connect(t, o)
 	}
+	r.provider = o.provider
 	s := httptest.NewServer(newHouse(t, o, r.log))
 	t.Cleanup(s.Close)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	r.url = s.URL
 	return r
+}
+
+// as makes the requests that follow those of a caller whose key was checked.
+func (r *rig) as(t *testing.T, o rigOptions, c access.Caller) {
+	t.Helper()
+	o.provider = r.provider
+	house := newHouse(t, o, r.log)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		house.ServeHTTP(w, q.WithContext(access.WithCaller(q.Context(), c)))
+	}))
+	t.Cleanup(s.Close)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	r.url = s.URL
 }
 
 // newHouse is the server with its one door.
@@ -80,6 +98,7 @@ func newHouse(t *testing.T, o rigOptions, log io.Writer) *server.Server {
 	g := gateway.New(gateway.Options{
 		Provider: o.provider, Skills: func() *skill.Snapshot { return snapshot },
 		Limits: o.limits, Logger: logger, Now: time.Now, Host: id, Continuity: o.continuity,
+		Models: o.models, Discovery: o.discovery,
 	})
 	return server.New(server.Options{
 		Doors:  []server.Door{door.New(door.Options{Gateway: g, Limits: o.limits, Now: time.Now, NewID: id.NewID})},
