@@ -12,6 +12,8 @@ type Model struct {
 	// Inline writes the selected bodies into the prompt although the model has
 	// tools, for one that is known not to make the call that loads them.
 	Inline bool
+	// NoRescue leaves text that looks like a call as text.
+	NoRescue bool
 	// Declares, Parsed and Results say what the model can carry; nil leaves it to
 	// the upstream's own word.
 	Declares, Parsed, Results *bool
@@ -26,6 +28,9 @@ func ReadModels(d *Document) map[string]Model {
 		m := Model{Skills: readSkillNames(t, "skills"), Discovery: readDiscovery(t)}
 		m.Declares, m.Parsed, m.Results = readSwitch(t, "declares"), readSwitch(t, "parsed"), readSwitch(t, "results")
 		t.Bool("inline", &m.Inline)
+		if rescue := readSwitch(t, "rescue"); rescue != nil {
+			m.NoRescue = !*rescue
+		}
 		var context int64
 		t.Int("context", 1, math.MaxInt32, &context)
 		m.Context = int(context)

@@ -12,8 +12,8 @@ import (
 )
 
 // Wrap is p with a [Filter] around each stream whose request declares tools.
-// Options.Tools and Options.Structured are
-// the request's. What it changes:
+// Options.Tools and
+// Options.Structured are the request's. What it changes:
 //
 //   - Text that is held back, or was, comes in pieces without wire form. Other
 //     pieces are p's own.
@@ -38,7 +38,8 @@ func (p *provider) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Pie
 	in := p.Provider.Stream(ctx, r)
 	// The host forbids calls only in the answer that it forces, and there it has to
 	// see those that are made all the same.
-	if len(r.Tools) == 0 || (r.Options.Choice == llm.ChoiceNone && r.Choice == llm.ChoiceUnset) {
+	off := p.options.Off != nil && p.options.Off(r.Model)
+	if off || len(r.Tools) == 0 || (r.Options.Choice == llm.ChoiceNone && r.Choice == llm.ChoiceUnset) {
 		return in
 	}
 	o := p.options

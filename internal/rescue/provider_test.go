@@ -146,6 +146,21 @@ func TestProviderLeavesAlone(t *testing.T) {
 			t.Errorf("got %+v, want the call, so that the machine can say so", h.reply.Message.Calls)
 		}
 	})
+	t.Run("turned off for the model", func(t *testing.T) {
+		r := asking()
+		r.Model = "quiet"
+		off := Options{MaxHeld: testHold, NewID: ids(), Off: func(model string) bool { return model == "quiet" }}
+		var text string
+		for p, err := range Wrap(script(rawText(marked1), stop(llm.FinishStop)), off).Stream(t.Context(), r) {
+			if err != nil || len(p.Calls) > 0 {
+				t.Errorf("got %+v, %v", p, err)
+			}
+			text += p.Text
+		}
+		if text != marked1 {
+			t.Errorf("got %q", text)
+		}
+	})
 	t.Run("structured", func(t *testing.T) {
 		r := asking()
 		r.Options.Structured = true

@@ -30,6 +30,9 @@ type Options struct {
 	Structured bool
 	// NewID makes ids that no other call has.
 	NewID func() string
+	// Off leaves the replies of the named model alone; nil leaves none. It is for
+	// [Wrap] only.
+	Off func(model string) bool
 }
 
 // mode is what a filter is doing.
