@@ -8,6 +8,7 @@ import (
 
 	"github.com/metier-run/metier/internal/access"
 	"github.com/metier-run/metier/internal/llm"
+	toolskill "github.com/metier-run/metier/internal/tool/skill"
 	"github.com/metier-run/metier/skill"
 )
 
@@ -26,17 +27,6 @@ func (s selection) reachable() []skill.Skill {
 	all := slices.Concat(s.selected, s.advertised)
 	slices.SortFunc(all, func(a, b skill.Skill) int { return strings.Compare(a.Name, b.Name) })
 	return all
-}
-
-// ownSkillTools are the names under which clients bring a skill tool of their
-// own (spec models-clients 3.2): advertising ours beside it would give the
-// model two ways to do one thing.
-func ownSkillTool(name string) bool {
-	switch strings.ToLower(name) {
-	case "skill", "skills", "activate_skill", "load_skill", "use_skill", "read_skill", "skills_read", "skills_list":
-		return true
-	}
-	return false
 }
 
 // choose works out what a request reaches (DESIGN section 6). Discovery stays
@@ -60,7 +50,7 @@ func (g *Gateway) choose(r Request, caller access.Caller, caps llm.Capabilities)
 		return s, refusal("n", "n_with_skills", `"n" must be 1 when skills are selected: the server answers a model's reads in one conversation, not in several`)
 	}
 	rival := ownTool(r.Tools)
-	if strings.EqualFold(rival, "skills_read") {
+	if slices.ContainsFunc(r.Tools, func(d llm.Declaration) bool { return strings.EqualFold(d.Name, toolskill.ReadName) }) {
 		// The model's only way to a body is the caller's.
 		s.tools = false
 	}
@@ -93,9 +83,12 @@ func (g *Gateway) noDiscovery(r Request, s selection, rival string) string {
 	return ""
 }
 
+// ownTool is the name under which the client brings a skill tool of its own
+// (spec models-clients 3.2), or nothing: advertising ours beside it would give
+// the model two ways to do one thing.
 func ownTool(tools []llm.Declaration) string {
 	for _, d := range tools {
-		if ownSkillTool(d.Name) {
+		if toolskill.Means(d.Name) != "" {
 			return d.Name
 		}
 	}

@@ -16,31 +16,44 @@ const (
 	// failed stands before every failure.
 	failed = "Error: "
 
-	listNone     = "No skill can be reached in this conversation."
-	listOne      = "1 skill:\n"
-	listMany     = "%d skills:\n"
-	listOnlyMain = "SKILL.md only"
-	listMore     = " and %d more"
+	listNone      = "No skill can be reached in this conversation."
+	listOne       = "1 skill:\n"
+	listMany      = "%d skills:\n"
+	listPart      = "%d skills, here %d to %d:\n"
+	listTruncated = "\n\n[%d more. Continue with %s(offset=%d).]"
+	listPast      = "offset %d is past the end of the list, which has %d skills. Leave offset out to list them from the start."
+	listOnlyMain  = "SKILL.md only"
+	listMore      = " and %d more"
 
+	readCall      = `skills_read(skill=%q, path=%q)`
 	readHeader    = "Skill: %s\nFile: %s\n"
 	readRange     = "Bytes %d-%d of %d\n"
 	readTruncated = "\n\n[Truncated. Continue with skills_read(skill=%q, path=%q, offset=%d).]"
 	readBinary    = "This file is not text (%s) and is not shown. Use it by its path where the instructions say so."
 	readAtEnd     = "[The file ends here. Nothing follows.]"
 	readEmpty     = "[The file is empty.]"
-	readFolder    = "Skill: %s\nFolder: %s\n\n%s"
+	oneAtATime    = "\n\n[One call reads one file. For the rest call %s.]"
 
-	badArguments = `the arguments of %s are not a JSON object, so nothing was read. Write them as {"skill": "NAME", "path": "SKILL.md"}.`
-	badOffset    = "offset %q is not a whole number. Give the byte offset that the previous page reported, or leave it out."
+	// indexElsewhere stands in for an index that the model has no room for.
+	indexElsewhere = `[Bundled files: skills_read(skill=%q, path=".") lists them.]`
+
+	readFolder      = "Skill: %s\nFolder: %s\n"
+	folderFrom      = "From file %d of %d\n"
+	folderTruncated = "\n\n[%d more. Continue with skills_read(skill=%q, path=%q, offset=%d).]"
+	folderPast      = "skill %s: the folder %s has %d files, so none follows offset %d. Leave offset out to list them."
+
+	badArguments = `the arguments of %s cannot be read, so nothing was. Write them as a JSON object: {"skill": "NAME", "path": "SKILL.md"}.`
+	badOffset    = "offset %q is not a whole number. Give the byte that the previous page named, or leave it out: skills_read(skill=%q, path=%q)."
 	noSkillNamed = "no skill is named. Give the argument \"skill\". "
-	unknownSkill = "there is no skill %q here. "
-	skillsAre    = "The skills are: %s."
+	unknownSkill = "there is no skill %q here."
+	skillsAre    = "The skills are: %s. Name one of them, or go on without."
+	skillsMore   = ", and %d more that skills_list names"
 	skillsNone   = "No skill can be reached in this conversation, so answer without one."
 	refused      = "skill %s: %s."
 	noFile       = "skill %s has no file %q."
 	didYouMean   = " Did you mean %q?"
-	filesAre     = " Its files:\n- SKILL.md\n%s"
-	onlyMain     = " Its only file is SKILL.md."
+	filesAre     = " Name one that it has:\n- SKILL.md\n%s"
+	onlyMain     = " Its only file is SKILL.md: skills_read(skill=%q, path=\"SKILL.md\")."
 	goneFile     = "skill %s: the file %s could be read when the skills were loaded and is gone now. Go on without it and say so."
 	isSkill      = "no tool is called %q, so nothing ran. That is a skill, and it is available: read it with skills_read(skill=%q, path=\"SKILL.md\")."
 )

@@ -4,112 +4,125 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"strings"
 
 	"github.com/metier-run/metier/internal/disclosure"
 	"github.com/metier-run/metier/internal/journal"
+	"github.com/metier-run/metier/internal/tool"
 	"github.com/metier-run/metier/skill"
 )
 
 const mainFile = skill.ManifestFile
 
-// listPathLimit is how many files skills_list names for a skill (B1 5.3). It is
-// part of the rendering and not a setting.
-const listPathLimit = 30
+// Rendering, not settings: how many names of skills, and how many further calls,
+// a sentence holds.
+const (
+	namesInSentence = 40
+	callsInSentence = 8
+)
 
-// list answers skills_list.
-func (s *Set) list() journal.Result {
-	var b strings.Builder
-	switch len(s.skills) {
-	case 0:
-		return journal.Result{Text: listNone, OK: true}
-	case 1:
-		b.WriteString(listOne)
-	default:
-		fmt.Fprintf(&b, listMany, len(s.skills))
-	}
-	for _, k := range s.skills {
-		fmt.Fprintf(&b, "\n%s\n  %s\n", k.Name, k.Description)
-		if k.Compatibility != "" {
-			fmt.Fprintf(&b, "  requires: %s\n", k.Compatibility)
-		}
-		fmt.Fprintf(&b, "  files: %s\n", fileList(k))
-	}
-	return journal.Result{Text: strings.TrimRight(b.String(), "\n"), OK: true}
-}
-
-// fileList names the manifest and at most 30 other files.
-func fileList(k skill.Skill) string {
-	others := bundled(k)
-	if len(others) == 0 {
-		return listOnlyMain
-	}
-	parts := []string{mainFile}
-	for _, f := range others[:min(len(others), listPathLimit)] {
-		parts = append(parts, f.Path+disclosure.Mark(f))
-	}
-	text := strings.Join(parts, ", ")
-	if more := len(others) - listPathLimit; more > 0 {
-		text += fmt.Sprintf(listMore, more)
-	}
-	return text
-}
-
-// bundled is every file but the manifest.
-func bundled(k skill.Skill) []skill.File {
-	var files []skill.File
-	for _, f := range k.Files {
-		if f.Kind != skill.KindManifest {
-			files = append(files, f)
-		}
-	}
-	return files
-}
-
-// read answers skills_read with a page of at most size bytes.
-func (s *Set) read(ctx context.Context, text string, size int64) (journal.Result, error) {
+// read answers skills_read with one page of one file, and says how to get what
+// else was asked for.
+func (s *Set) read(ctx context.Context, text string, e tool.Env) (journal.Result, error) {
 	a, err := parseArguments(text)
-	if bad, ok := errors.AsType[*offsetError](err); ok {
-		return failure(a.skill, a.path, badOffset, bad.text), nil
-	}
-	if err != nil {
+	if errors.Is(err, errNoObject) {
 		return failure("", "", badArguments, ReadName), nil
 	}
-	if a.skill == "" {
-		return failure("", "", "%s", noSkillNamed+s.reachable()), nil
+	k, name, found := s.locate(a.target)
+	if !found {
+		return s.notFound(a.skill), nil
 	}
-	k, ok := s.find(a.skill)
-	if !ok {
-		return failure("", "", "%s", fmt.Sprintf(unknownSkill, a.skill)+s.reachable()), nil
+	if bad, ok := errors.AsType[*offsetError](err); ok {
+		return failure(k.Name, name, badOffset, bad.text, k.Name, name), nil
 	}
-	name := cleanPath(k.Name, a.path, func(p string) bool { return holds(k, p) })
-	page, err := k.Read(ctx, name, a.offset, size)
+	r, err := s.open(ctx, k, name, a.offset, e)
 	if err != nil {
-		return refusal(k, name, err)
+		return journal.Result{}, err
 	}
-	return journal.Result{Text: render(k, page, name == mainFile), OK: true, Skill: k.Name, Detail: page.Path}, nil
+	r.Text += s.others(a.also)
+	return r, nil
 }
 
-func holds(k skill.Skill, name string) bool {
-	for _, f := range k.Files {
-		if f.Path == name || strings.HasPrefix(f.Path, strings.TrimRight(name, "/")+"/") {
-			return true
+// open reads a page of a located file.
+func (s *Set) open(ctx context.Context, k skill.Skill, name string, offset int64, e tool.Env) (journal.Result, error) {
+	size := s.pageFor(e)
+	if e.Room > 0 { // what stands around the text takes room too
+		size = min(size, max(int64(e.Room-frame(k, name)), smallestPage))
+	}
+	page, err := k.Read(ctx, name, offset, size)
+	if bad, ok := errors.AsType[*skill.ReadError](err); ok {
+		if errors.Is(bad, skill.ErrFolder) {
+			return folder(k, name, offset, s.pageFor(e)), nil
 		}
+		return refusal(k, name, bad), nil
 	}
-	return false
+	if err != nil {
+		return journal.Result{}, fmt.Errorf("%s: %w", ReadName, err)
+	}
+	result := render(k, page)
+	if index := indexAfter(k, name, page); index != "" {
+		if e.Room > 0 && len(result)+len(index) > max(e.Room, smallestPage) {
+			index = fmt.Sprintf(indexElsewhere, k.Name)
+		}
+		result = strings.TrimRight(result, "\n") + "\n\n" + index
+	}
+	return journal.Result{Text: result, OK: true, Skill: k.Name, Detail: page.Path}, nil
 }
 
+// frame is about what the head and the foot of a page take, in bytes.
+func frame(k skill.Skill, name string) int {
+	const digits = 4 * 20
+	return len(readHeader) + len(readRange) + len(readTruncated) + digits + 2*(len(k.Name)+len(name))
+}
+
+// notFound answers a name that no skill here has, or none at all.
+func (s *Set) notFound(name string) journal.Result {
+	if name == "" {
+		return failure("", "", "%s", noSkillNamed+s.reachable())
+	}
+	text := fmt.Sprintf(unknownSkill, name)
+	if near := nearestSkill(s.skills, name); near != "" {
+		text += fmt.Sprintf(didYouMean, near)
+	}
+	return failure("", "", "%s", text+" "+s.reachable())
+}
+
+// reachable names the skills there are, and what to do with the names.
 func (s *Set) reachable() string {
 	if len(s.skills) == 0 {
 		return skillsNone
 	}
-	return fmt.Sprintf(skillsAre, strings.Join(s.names(), ", "))
+	var names []string
+	for _, k := range s.skills[:min(len(s.skills), namesInSentence)] {
+		names = append(names, k.Name)
+	}
+	text := strings.Join(names, ", ")
+	if more := len(s.skills) - namesInSentence; more > 0 {
+		text += fmt.Sprintf(skillsMore, more)
+	}
+	return fmt.Sprintf(skillsAre, text)
 }
 
-// render is a page with its header, and what follows the last page of the
-// instructions, which may be a link to another file: the index of the files.
-func render(k skill.Skill, p skill.Page, main bool) string {
+// others says how to get what one call asked for beside the first file.
+func (s *Set) others(also []target) string {
+	var calls []string
+	for _, t := range also[:min(len(also), callsInSentence)] {
+		if k, name, found := s.locate(t); found {
+			calls = append(calls, fmt.Sprintf(readCall, k.Name, name))
+		}
+	}
+	if len(calls) == 0 {
+		return ""
+	}
+	text := strings.Join(calls, ", ")
+	if more := len(also) - callsInSentence; more > 0 {
+		text += fmt.Sprintf(listMore, more)
+	}
+	return fmt.Sprintf(oneAtATime, text)
+}
+
+// render is a page with its header, and what it says of what follows.
+func render(k skill.Skill, p skill.Page) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, readHeader, k.Name, p.Path)
 	switch {
@@ -130,64 +143,41 @@ func render(k skill.Skill, p skill.Page, main bool) string {
 	}
 	if p.More() {
 		fmt.Fprintf(&b, readTruncated, k.Name, p.Path, p.Next)
-		return b.String()
-	}
-	if index := disclosure.FileIndex(k); (main || p.Path == mainFile) && index != "" {
-		text := strings.TrimRight(b.String(), "\n")
-		return text + "\n\n" + strings.TrimRight(index, "\n")
 	}
 	return b.String()
 }
 
-// refusal turns a refusal into a sentence. What is not one is a failure of the
-// host. A folder is no mistake: its files are listed.
-func refusal(k skill.Skill, name string, err error) (journal.Result, error) {
-	e, ok := errors.AsType[*skill.ReadError](err)
-	if !ok {
-		return journal.Result{}, fmt.Errorf("%s: %w", ReadName, err)
+// indexAfter is the index of the files, behind the last page of the
+// instructions, which may be a link to another file.
+func indexAfter(k skill.Skill, name string, p skill.Page) string {
+	if p.More() || p.Binary || name != mainFile && p.Path != mainFile {
+		return ""
 	}
+	return strings.TrimRight(disclosure.FileIndex(k), "\n")
+}
+
+// refusal turns a refusal into a sentence.
+func refusal(k skill.Skill, name string, e *skill.ReadError) journal.Result {
 	switch {
-	case errors.Is(e, skill.ErrFolder):
-		files := strings.TrimRight(disclosure.Files(k.Folder(name)), "\n")
-		name = strings.TrimRight(name, "/")
-		return journal.Result{Text: fmt.Sprintf(readFolder, k.Name, name, files), OK: true, Skill: k.Name, Detail: name}, nil
 	case !errors.Is(e, skill.ErrNoFile):
-		return failure(k.Name, name, refused, k.Name, e.Message), nil
-	case holds(k, name):
-		return failure(k.Name, name, goneFile, k.Name, name), nil
+		return failure(k.Name, name, refused, k.Name, e.Message)
+	case has(k, name):
+		return failure(k.Name, name, goneFile, k.Name, name)
 	}
-	return missing(k, name), nil
+	return missing(k, name)
 }
 
 // missing answers a path that names nothing: with the file that was probably
 // meant, and with what there is.
 func missing(k skill.Skill, name string) journal.Result {
 	text := fmt.Sprintf(noFile, k.Name, name)
-	if near := nearest(k, name); near != "" {
+	if near := nearestFile(k, name); near != "" {
 		text += fmt.Sprintf(didYouMean, near)
 	}
 	if others := bundled(k); len(others) > 0 {
 		text += fmt.Sprintf(filesAre, strings.TrimRight(disclosure.Files(others), "\n"))
 	} else {
-		text += onlyMain
+		text += fmt.Sprintf(onlyMain, k.Name)
 	}
 	return failure(k.Name, name, "%s", text)
-}
-
-// nearest is the file of the same path in another case, or the only one of the
-// same base name.
-func nearest(k skill.Skill, name string) string {
-	var same []string
-	for _, f := range k.Files {
-		if strings.EqualFold(f.Path, name) {
-			return f.Path
-		}
-		if strings.EqualFold(path.Base(f.Path), path.Base(name)) {
-			same = append(same, f.Path)
-		}
-	}
-	if len(same) == 1 {
-		return same[0]
-	}
-	return ""
 }

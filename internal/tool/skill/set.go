@@ -15,7 +15,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -77,17 +76,17 @@ func (s *Set) Offer(journal.Path) journal.Offer {
 // not one to a tool that does not exist.
 func (s *Set) Replay(string) journal.Replay { return journal.Again }
 
-// Invoke answers a call. A name that is neither of the tools gets a sentence
+// Invoke answers a call. A name that means neither of the tools gets a sentence
 // that says what there is (B1 6.2).
 func (s *Set) Invoke(ctx context.Context, c llm.Call, e tool.Env) (journal.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return journal.Result{}, fmt.Errorf("%s: %w", c.Name, err)
 	}
-	switch strings.ToLower(strings.TrimSpace(c.Name)) {
+	switch Means(c.Name) {
 	case ListName:
-		return s.list(), nil
+		return s.list(parseListOffset(c.Arguments), s.pageFor(e)), nil
 	case ReadName:
-		return s.read(ctx, c.Arguments, s.pageFor(e))
+		return s.read(ctx, c.Arguments, e)
 	}
 	return s.unknown(c.Name, e), nil
 }
@@ -102,26 +101,6 @@ func (s *Set) pageFor(e tool.Env) int64 {
 
 // smallestPage is what a page still makes sense with.
 const smallestPage = 1024
-
-// find looks a reachable skill up as people and models write names: in any
-// case, with a "$" in front.
-func (s *Set) find(name string) (skill.Skill, bool) {
-	name = strings.TrimPrefix(strings.TrimSpace(name), "$")
-	for _, k := range s.skills {
-		if strings.EqualFold(k.Name, name) {
-			return k, true
-		}
-	}
-	return skill.Skill{}, false
-}
-
-func (s *Set) names() []string {
-	names := make([]string, 0, len(s.skills))
-	for _, k := range s.skills {
-		names = append(names, k.Name)
-	}
-	return names
-}
 
 // unknown answers a call to a tool that nobody has.
 func (s *Set) unknown(name string, e tool.Env) journal.Result {

@@ -40,6 +40,11 @@ func library(t testing.TB) []skill.Skill {
 		"secret/SKILL.md":          "---\nname: secret\ndescription: Not yours.\n---\n" + canary,
 		"secret/x.md":              canary,
 	}
+	files["salt-glaze/SKILL.md"] = "---\nname: salt-glaze\ndescription: Glaze with salt.\n---\nOpen the damper first.\n"
+	files["salt-glaze/two words.md"] = "a name with a space\n"
+	files["salt-glaze/100%25.md"] = "a name with a percent sign\n"
+	files["salt-glaze/Notes.MD"] = "a name in two cases\n"
+	files["salt-glaze/b.md"] = "the second\n"
 	for i := range 33 {
 		files[fmt.Sprintf("many/f%02d.txt", i)] = "x"
 	}
@@ -156,38 +161,16 @@ func TestAnswers(t *testing.T) {
 	golden(t, "answers.txt", strings.TrimSpace(b.String()))
 }
 
-func TestArgumentsThatModelsWrite(t *testing.T) {
+// TestOffsetsOutOfRange: numbers that no file has are no fault of the host.
+func TestOffsetsOutOfRange(t *testing.T) {
 	s := New(Options{Skills: pick(t, "kiln")})
-	want := invoke(t, s, ReadName, `{"skill":"kiln","path":"references/cones.md"}`).Text
-	for _, arguments := range []string{
-		`{"skill":"kiln","file":"references/cones.md"}`,
-		`{"skill":"kiln","resource":"references/cones.md"}`,
-		`{"skill":"kiln","path":"","file":"references/cones.md"}`,
-		`{"skill":" $KILN ","path":" ./references/cones.md "}`,
-		`{"skill":"kiln","path":"kiln/references/cones.md"}`,
-		`{"skill":"kiln","path":"././Kiln/references/cones.md"}`,
-		`{"skill":"kiln","path":"references\\cones.md"}`,
-		`{"skill":"kiln","path":".\\kiln\\references\\cones.md","offset":"0"}`,
-		`{"skill":"kiln","path":"references/cones.md","offset":0.0}`,
-		`{"skill":"kiln","path":"references/cones.md","offset":"-3"}`,
-		`{"skill":"kiln","path":"references/cones.md","offset":null}`,
-		`{"skill":["kiln"],"path":["references/cones.md"],"offset":""}`,
-		`"{\"skill\":\"kiln\",\"path\":\"references/cones.md\"}"`,
-		` {"skill":"kiln","path":"references/cones.md","reason":{"a":[1]}} `,
-		`{"skill":"kiln","skill":"kiln","path":"references/cones.md"}`,
-	} {
-		if got := invoke(t, s, ReadName, arguments).Text; got != want {
-			t.Errorf("%s: %s", arguments, got)
-		}
-	}
-	same := invoke(t, s, " Skills_Read", `{"skill":"kiln","path":"kiln/same.md"}`)
-	if !same.OK || same.Detail != "kiln/same.md" {
-		t.Errorf("a folder of the skill's own name is lost: %s", same.Text)
-	}
-	for _, offset := range []string{"1e300", `"99999999999999999999999"`, "9223372036854775807"} {
+	for _, offset := range []string{"1e300", `"99999999999999999999999"`, "9223372036854775807", `"inf"`} {
 		if got := invoke(t, s, ReadName, `{"skill":"kiln","offset":`+offset+`}`).Text; !strings.Contains(got, "9223372036854775807") {
 			t.Errorf("offset %s: %s", offset, got)
 		}
+	}
+	if got := invoke(t, s, ReadName, `{"skill":"kiln","offset":"nan"}`); got.OK {
+		t.Error(got.Text)
 	}
 }
 
@@ -233,8 +216,10 @@ func TestUnknownTool(t *testing.T) {
 		want string
 	}{
 		{"Kiln", env, `Error: no tool is called "Kiln", so nothing ran. That is a skill, and it is available: read it with skills_read(skill="kiln", path="SKILL.md").`},
+		{"functions.kiln", env, `Error: no tool is called "functions.kiln", so nothing ran. That is a skill, and it is available: read it with skills_read(skill="kiln", path="SKILL.md").`},
 		{"fly", env, `Error: no tool is called "fly", so nothing ran. The tools are: a_tool, get_weather, skills_list, skills_read. Call one of them, or answer without.`},
 		{"secret", env, `Error: no tool is called "secret", so nothing ran. The tools are: a_tool, get_weather, skills_list, skills_read. Call one of them, or answer without.`},
+		{"skills_run", env, `Error: no tool is called "skills_run", so nothing ran. Scripts are disabled here: read the script with skills_read and carry out its steps yourself, or say what it would do. The tools are: a_tool, get_weather, skills_list, skills_read. Call one of them, or answer without.`},
 		{"", tool.Env{}, `Error: no tool is called "", so nothing ran. There are no tools here: answer without.`},
 	}
 	for _, tt := range tests {
@@ -284,16 +269,24 @@ func FuzzRead(f *testing.F) {
 		`{"skill":"kiln","path":"../secret/x.md"}`, `{"skill":"secret"}`, `"{\"skill\":\"kiln\"}"`, `{"skill":"kiln","offset":"1e9"}`,
 		`{"skill":"kiln","path":"kiln/../../secret/x.md"}`, `[]`, `""`, "null", "{", "\xff", `{"skill":"kiln","path":"references\\..\\..\\secret\\x.md"}`,
 		`{"skill":"kiln","path":"kiln/kiln/kiln"}`, `{"skill":"kiln/../secret","path":"x.md"}`,
+		`{"path":"%2e%2e/secret/x.md","skill":["kiln",["tide"]]}`, `{"path":"file://../secret/x.md"}`, `'\\'`, `{'a':'\'`, "```",
 	} {
 		f.Add(ReadName, seed)
 	}
+	for _, sh := range shapes() {
+		f.Add("read skill", sh.arguments)
+		f.Add(ListName, sh.arguments)
+	}
 	f.Add("kiln", "")
 	f.Add("\x00", "x")
-	s := New(Options{Skills: pick(f, "kiln", "tide"), PageBytes: 64})
+	s := New(Options{Skills: pick(f, "kiln", "tide", "salt-glaze"), PageBytes: 64})
 	f.Fuzz(func(t *testing.T, name, arguments string) {
 		r, err := s.Invoke(t.Context(), llm.Call{Name: name, Arguments: arguments}, tool.Env{})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if again, err := s.Invoke(t.Context(), llm.Call{Name: name, Arguments: arguments}, tool.Env{}); err != nil || again != r {
+			t.Errorf("%q was answered in two ways: %v\n%s\n%s", arguments, err, r.Text, again.Text)
 		}
 		if r.Text == "" || r.OK == strings.HasPrefix(r.Text, "Error: ") {
 			t.Errorf("OK is %v for %q", r.OK, r.Text)
