@@ -1,18 +1,19 @@
-// Package admission bounds how many rounds an upstream works on at once, and
-// makes callers wait their turn fairly.
+// Package admission bounds how many rounds an upstream works on at once, makes
+// callers wait their turn fairly, and keeps the rounds of a turn on one slot of an
+// upstream that has slots.
 //
-// It knows no model and no request: a round comes in, waits or is turned away,
-// and leaves. It never cuts a round that is in, and never turns away a later
-// round of a turn that was let in before.
+// A round comes in, waits or is turned away, and leaves. The package never cuts a
+// round that is in, never turns away a later round of a turn that was let in
+// before, and never makes a round wait for a slot: of a request it reads three
+// members, and it adds one.
 //
-// Start at [NewGate] and [Wrap].
+// Start at [NewGate] and [Wrap]; for slots at [Pin].
 package admission
 
 import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/metier-run/metier/internal/fault"
@@ -60,8 +61,8 @@ func (g *Gate) Enter(ctx context.Context, caller string) (leave func(), err erro
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	pass, _ := ctx.Value(passKey{}).(*atomic.Bool)
-	w, err := g.join(caller, pass != nil && pass.Load())
+	t := turnOf(ctx)
+	w, err := g.join(caller, t != nil && t.in.Load())
 	if err != nil {
 		return nil, err
 	}
@@ -70,18 +71,10 @@ func (g *Gate) Enter(ctx context.Context, caller string) (leave func(), err erro
 			return nil, err
 		}
 	}
-	if pass != nil {
-		pass.Store(true)
+	if t != nil {
+		t.in.Store(true)
 	}
 	return g.leaver(), nil
-}
-
-type passKey struct{}
-
-// WithTurn is a context for one turn: when its first round was let in, its later
-// rounds may have to wait but are not turned away.
-func WithTurn(ctx context.Context) context.Context {
-	return context.WithValue(ctx, passKey{}, new(atomic.Bool))
 }
 
 // join takes a place, or a place in the queue.

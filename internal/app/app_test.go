@@ -126,7 +126,7 @@ func TestSettings(t *testing.T) {
 
 func TestSilentUpstreamIsNoReasonNotToStart(t *testing.T) {
 	a, err := app.Open(t.Context(), app.Settings{Home: t.TempDir(), NoSkills: true, Upstream: app.Upstream{URL: "http://127.0.0.1:1"}}, slog.New(slog.DiscardHandler))
-	if err != nil || !strings.Contains(a.Chosen, "http://127.0.0.1:1/v1, which does not answer yet") {
+	if err != nil || !strings.Contains(a.Chosen, "http://127.0.0.1:1/v1, which could not be looked at") {
 		t.Errorf("Open: %v, %+v", err, a)
 	}
 	a.Close()

@@ -138,8 +138,5 @@ func (r *recorder) write(t *tape, turnID string) error {
 var keyShape = regexp.MustCompile(`\b(sk|pk|rk|gsk|xai|hf|ghp|gho|glpat|AKIA)[-_][A-Za-z0-9_-]{12,}|\b[Bb]earer\s+[A-Za-z0-9._~+/=-]{12,}|\bAKIA[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{30,}`)
 
 func (r *recorder) scrub(b []byte) []byte {
-	if !r.key.IsZero() {
-		b = bytes.ReplaceAll(b, []byte(r.key.Reveal()), []byte(r.key.String()))
-	}
-	return keyShape.ReplaceAll(b, []byte("***"))
+	return keyShape.ReplaceAll(r.key.Scrub(b), []byte("***"))
 }

@@ -43,6 +43,8 @@ type connected struct {
 	llm.Provider
 	// ask is the question about its models; nil when there is nobody to ask.
 	ask capable.Probe
+	// slots tells how many slots it has; nil when there are none.
+	slots func(context.Context) (int, bool)
 	// chosen says in one line which it is and why.
 	chosen string
 }
@@ -64,7 +66,8 @@ func connect(ctx context.Context, s Settings, transport http.RoundTripper, newID
 	p := openai.New(openai.Options{
 		Base: base, Key: s.Upstream.Key, Transport: transport, Limits: s.Limits, NewID: newID,
 	})
-	return connected{Provider: p, ask: newAsker(found, s, transport).ask, chosen: chosen}, nil
+	asked := newAsker(found, s, transport)
+	return connected{Provider: p, ask: asked.ask, slots: asked.slots, chosen: chosen}, nil
 }
 
 // locate finds the base URL for chat completions, and the kind of server when it
@@ -90,7 +93,7 @@ func locate(ctx context.Context, u Upstream, transport http.RoundTripper) (found
 	if err != nil {
 		// It may be started after us, so this is no reason not to start.
 		base := supposed(u.URL)
-		return detect.Found{URL: base}, fmt.Sprintf("%s, which does not answer yet (%v)", base, err), nil
+		return detect.Found{URL: base}, fmt.Sprintf("%s, which could not be looked at (%v)", base, err), nil
 	}
 	return found, found.String(), nil
 }

@@ -38,7 +38,8 @@ func (s *session) newChat() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	s.skillFlags(f)
+	s.registryFlags(f)
+	s.limitFlags(f, ofTurns)
 	s.upstreamFlags(f)
 	s.conversationFlags(f)
 	return cmd
@@ -216,7 +217,11 @@ func (c *conversation) ask(ctx context.Context, text string) {
 	if err == nil {
 		err = c.answer(ctx, t, false)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(c.std.Err, "(stopped)")
+		return
+	case err != nil:
 		fmt.Fprintln(c.std.Err, sentence(err))
 		return
 	}

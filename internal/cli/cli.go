@@ -42,7 +42,11 @@ func Main(ctx context.Context, std IO, version string, args []string) int {
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
 	err := root.ExecuteContext(ctx)
-	if err != nil && !errors.Is(err, context.Canceled) {
+	switch {
+	case err == nil:
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(std.Err, "metier: interrupted")
+	default:
 		fmt.Fprintln(std.Err, "metier: "+sentence(err))
 	}
 	return fault.ExitCode(err)
@@ -92,10 +96,13 @@ type flags struct {
 func newRoot(std IO, version string) *cobra.Command {
 	s := &session{std: std, version: version}
 	root := &cobra.Command{
-		Use:   "metier",
-		Short: "Give any language model Agent Skills, behind the APIs its clients already speak",
+		Use:     "metier",
+		Short:   "Give any language model Agent Skills, behind the APIs its clients already speak",
+		Version: version,
 		Long: "metier stands between ordinary LLM clients and any model, and gives every one of them Agent Skills:\n" +
-			"folders with a SKILL.md that the model opens by itself when a task needs it.",
+			"folders with a SKILL.md that the model opens by itself when a task needs it.\n\n" +
+			"Every flag is also a variable of the environment: --skills-dir is METIER_SKILLS_DIR. metier.toml in the\n" +
+			"working directory is read, too.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		// One slip of two letters is still understood.
@@ -117,8 +124,9 @@ func newRoot(std IO, version string) *cobra.Command {
 	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(strings.ToLower(name)) // flags in any case
 	})
+	root.SetVersionTemplate("metier {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fault.Usage("%w (see metier %s --help)", err, strings.TrimPrefix(cmd.CommandPath(), "metier "))
+		return fault.Usage("%w (see %s --help)", err, cmd.CommandPath())
 	})
 	root.PersistentFlags().StringArrayVarP(&s.flags.configs, "config", "c", nil, "configuration file, in place of metier.toml in this directory (repeatable; later files win)")
 	root.AddCommand(s.newServe(), s.newRun(), s.newChat(), s.newSkills(), s.newKeys(), s.newVersion())
@@ -130,14 +138,14 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {
 		text += "; did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return fault.Usage("%s (see metier --help)", text)
+	return fault.Usage("%s (see %s --help)", text, cmd.CommandPath())
 }
 
 // environmentPrefix stands before the name of each flag.
 const environmentPrefix = "METIER_"
 
 // fromEnvironment sets the flags that the command line left alone. A switch
-// counts as on for anything but 0, and a list is split like PATH (seed 1,
+// counts as on but for 0, false, no and off, and a list is split like PATH (seed 1,
 // "Operator surface").
 func fromEnvironment(set *pflag.FlagSet) error {
 	var failed error
@@ -150,7 +158,7 @@ func fromEnvironment(set *pflag.FlagSet) error {
 		values := []string{value}
 		switch f.Value.Type() {
 		case "bool":
-			values[0] = fmt.Sprint(value != "0")
+			values[0] = fmt.Sprint(switchedOn(value))
 		case "stringArray":
 			values = filepath.SplitList(value)
 		}
@@ -163,29 +171,47 @@ func fromEnvironment(set *pflag.FlagSet) error {
 	return failed
 }
 
-func (s *session) skillFlags(set *pflag.FlagSet) {
+// switchedOn reads a switch of the environment: on for anything but 0 (seed 1)
+// and the other words by which people mean off.
+func switchedOn(value string) bool {
+	switch strings.ToLower(value) {
+	case "0", "false", "no", "off":
+		return false
+	}
+	return true
+}
+
+// ofRegistry fits the limits of a command that only looks at skills, ofTurns
+// those of one that asks a model itself.
+func ofRegistry(name config.Name) bool { return name == config.SkillCount }
+
+func ofTurns(name config.Name) bool {
+	return name != config.RequestBody && name != config.KeepAlive && name != config.Drain
+}
+
+// registryFlags are those of commands that only look at skills.
+func (s *session) registryFlags(set *pflag.FlagSet) {
 	f := &s.flags
-	set.StringArrayVar(&f.skillsDirs, "skills-dir", nil, "directory to scan for skills, in place of the default ones (repeatable)")
+	set.StringArrayVar(&f.skillsDirs, "skills-dir", nil, "directory to scan for skills, in place of the default ones and after those installed in METIER_HOME (repeatable)")
 	set.BoolVar(&f.noSkills, "no-skills", false, "turn skills off")
 	set.BoolVar(&f.noDiscovery, "skills-no-discovery", false, "do not tell the model of skills that a request did not name")
 	set.BoolVar(&f.listSkills, "list-skills", false, "print the skills and exit")
-	s.limitFlags(set)
 }
 
 // limitFlags makes a flag of every limit that has one.
-func (s *session) limitFlags(set *pflag.FlagSet) {
+func (s *session) limitFlags(set *pflag.FlagSet, fits func(config.Name) bool) {
 	if s.flags.limits == nil {
 		s.flags.limits = map[config.Name]*int64{}
 	}
 	for _, l := range config.Limits() {
-		if l.Flag == "" {
+		if l.Flag == "" || !fits(l.Name) {
 			continue
 		}
 		// The commands share their flags' values: one of them runs.
 		if s.flags.limits[l.Name] == nil {
 			s.flags.limits[l.Name] = new(int64)
 		}
-		set.Int64Var(s.flags.limits[l.Name], l.Flag, l.Default, fmt.Sprintf("%s, in %s", l.Help, l.Unit))
+		set.Int64Var(s.flags.limits[l.Name], l.Flag, l.Default, l.Help+l.Unit.Words())
 	}
 }
 

@@ -46,7 +46,7 @@ func TestServeWithKeys(t *testing.T) {
 		}
 	}()
 	line, err := bufio.NewReader(out).ReadString('\n')
-	_, port, found := strings.Cut(line, "]:")
+	_, port, found := strings.Cut(line, "0.0.0.0:")
 	if err != nil || !found {
 		t.Fatalf("serve printed %q, %v", line, err)
 	}

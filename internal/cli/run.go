@@ -43,7 +43,8 @@ func (s *session) newRun() *cobra.Command {
 		},
 	}
 	set := cmd.Flags()
-	s.skillFlags(set)
+	s.registryFlags(set)
+	s.limitFlags(set, ofTurns)
 	s.upstreamFlags(set)
 	s.conversationFlags(set)
 	set.StringVar(&f.input, "input", "", "file with the message, or with text that follows it; - is standard input")
@@ -59,13 +60,16 @@ func (s *session) run(ctx context.Context, f runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	if f.showPrompt && s.flags.upstream == "" {
+		s.flags.upstream = app.Demo // nothing is asked, so no model is needed
+	}
 	a, err := s.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer a.Close()
 	model, err := s.pickModel(ctx, a)
-	if err != nil {
+	if err != nil && !f.showPrompt {
 		return err
 	}
 	t, err := a.Gateway.Prepare(ctx, s.request(model, []llm.Message{llm.TextMessage(llm.User, message)}, s.flags.skills))
@@ -92,7 +96,7 @@ func (s *session) message(f runFlags, args []string) (string, error) {
 		text = strings.TrimSpace(text + "\n\n" + in)
 	}
 	if strings.TrimSpace(text) == "" {
-		return "", fault.Usage("run needs a message: metier run \"How do we write release notes?\"")
+		return "", fault.Usage("run needs a message, in quotes or by --input (- is standard input): metier run \"How do we write release notes?\"")
 	}
 	return text, nil
 }
@@ -124,7 +128,11 @@ func (s *session) open(ctx context.Context) (*app.App, error) {
 		return nil, err
 	}
 	s.sayFiles()
-	return app.Open(ctx, settings, logger)
+	a, err := app.Open(ctx, settings, logger)
+	if err == nil && a.Registry != nil {
+		s.sayNotLoaded(listing(a.Skills()))
+	}
+	return a, err
 }
 
 // pickModel is --model, or the first that the upstream lists.

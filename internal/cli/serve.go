@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/metier-run/metier/internal/app"
+	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/fault"
 )
 
@@ -39,7 +40,8 @@ func (s *session) newServe() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	s.skillFlags(f)
+	s.registryFlags(f)
+	s.limitFlags(f, func(config.Name) bool { return true })
 	s.upstreamFlags(f)
 	f.StringVar(&s.flags.host, "host", defaultHost, "address to listen on")
 	f.IntVar(&s.flags.port, "port", defaultPort, "port to listen on; 0 takes a free one")
@@ -93,7 +95,7 @@ func serveAndWatch(ctx context.Context, a *app.App, l net.Listener, logger *slog
 func (s *session) listen(ctx context.Context, keys int) (net.Listener, error) {
 	address := net.JoinHostPort(s.flags.host, strconv.Itoa(s.flags.port))
 	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", address)
+	l, err := lc.Listen(ctx, network(s.flags.host), address)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w; choose another with --host and --port", address, err)
 	}
@@ -102,6 +104,14 @@ func (s *session) listen(ctx context.Context, keys int) (net.Listener, error) {
 		return nil, fault.Usage("--host %s reaches beyond this machine and no keys are asked for: make one with metier keys new NAME, or add --insecure if everybody who reaches it may use the model", s.flags.host)
 	}
 	return l, nil
+}
+
+// network keeps an IPv4 address from being listened to on IPv6 as well.
+func network(host string) string {
+	if ip := net.ParseIP(host); ip != nil && ip.To4() != nil {
+		return "tcp4"
+	}
+	return "tcp"
 }
 
 // welcome says what was found and where to go. The address is the result; the
@@ -124,9 +134,13 @@ func (s *session) welcome(a *app.App, l net.Listener) {
 			warnings += len(k.Warnings)
 		}
 		fmt.Fprintf(s.std.Err, "skills: %d %v\n", len(names), names)
-		if warnings+len(rows.Errors) > 0 {
-			fmt.Fprintf(s.std.Err, "skills: %s and %s not loaded; see metier skills list\n", plural(warnings, "warning"), plural(len(rows.Errors), "folder"))
+		if len(names) == 0 {
+			fmt.Fprintln(s.std.Err, noSkills)
 		}
+		if warnings > 0 {
+			fmt.Fprintf(s.std.Err, "skills: %s; see metier skills list\n", plural(warnings, "warning"))
+		}
+		s.sayNotLoaded(rows)
 	}
 	fmt.Fprintf(s.std.Out, "listening on http://%s\n", l.Addr())
 }

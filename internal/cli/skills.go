@@ -76,7 +76,8 @@ func (s *session) newSkillsList() *cobra.Command {
 			return s.listSkills(cmd, asJSON)
 		},
 	}
-	s.skillFlags(cmd.Flags())
+	s.registryFlags(cmd.Flags())
+	s.limitFlags(cmd.Flags(), ofRegistry)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -135,10 +136,19 @@ func listing(snapshot *skill.Snapshot) skillListing {
 	return l
 }
 
+// sayNotLoaded tells the operator which folders look like skills and are none.
+func (s *session) sayNotLoaded(l skillListing) {
+	for _, e := range l.Errors {
+		fmt.Fprintf(s.std.Err, "skills: not loaded: %s: %s\n", e.Path, strings.ReplaceAll(e.Message, "\n", " "))
+	}
+}
+
+const noSkills = "no skills found: put folders with a SKILL.md into .agents/skills, or name a directory with --skills-dir"
+
 func (s *session) printSkills(snapshot *skill.Snapshot) {
 	l := listing(snapshot)
 	if len(l.Skills)+len(l.Errors) == 0 {
-		fmt.Fprintln(s.std.Err, "no skills found: put folders with a SKILL.md into .agents/skills, or name a directory with --skills-dir")
+		fmt.Fprintln(s.std.Err, noSkills)
 	}
 	for _, k := range l.Skills {
 		fmt.Fprintf(s.std.Out, "%s\n    %s\n    %s, %s, %s\n", k.Name, k.Description, plural(k.Files, "file"), k.Origin, k.Path)

@@ -25,7 +25,8 @@ func (s *session) newSkillsSearch() *cobra.Command {
 			return s.searchSkills(cmd, strings.Join(args, " "), asJSON)
 		},
 	}
-	s.skillFlags(cmd.Flags())
+	s.registryFlags(cmd.Flags())
+	s.limitFlags(cmd.Flags(), ofRegistry)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

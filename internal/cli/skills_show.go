@@ -44,7 +44,8 @@ func (s *session) newSkillsShow() *cobra.Command {
 			return s.showSkill(cmd, k, asJSON)
 		},
 	}
-	s.skillFlags(cmd.Flags())
+	s.registryFlags(cmd.Flags())
+	s.limitFlags(cmd.Flags(), ofRegistry)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

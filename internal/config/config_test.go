@@ -57,6 +57,12 @@ func TestSecret(t *testing.T) {
 			t.Errorf("a secret printed as %s", text)
 		}
 	}
+	if got := string(config.NewSecret("long-enough").Scrub([]byte("a long-enough key"))); got != "a *** key" {
+		t.Errorf("Scrub gave %q", got)
+	}
+	if got := string(s.Scrub([]byte("hunter2 was here"))); got != "hunter2 was here" {
+		t.Errorf("a short secret took words out: %q", got)
+	}
 	if s.Reveal() != "hunter2" || s.IsZero() || !(config.Secret{}).IsZero() {
 		t.Error("the secret itself is lost")
 	}

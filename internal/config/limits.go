@@ -23,6 +23,14 @@ const (
 	Seconds Unit = "seconds"
 )
 
+// Words are what follows a number of the unit, or the name of what it counts.
+func (u Unit) Words() string {
+	if u == Count {
+		return ""
+	}
+	return ", in " + string(u)
+}
+
 // Name identifies a limit, as in metier.toml and in errors.
 type Name string
 
@@ -54,6 +62,7 @@ const (
 	UpstreamAsk     Name = "upstream-ask"
 	UpstreamWord    Name = "upstream-word"
 	UpstreamModels  Name = "upstream-models"
+	UpstreamSlots   Name = "upstream-slots"
 )
 
 // Limit is one row of the table.
@@ -108,6 +117,7 @@ func Limits() []Limit {
 		{UpstreamAsk, 3, Seconds, 1, 60, "upstream-ask", "", "time for the upstream to say what a model can carry"},
 		{UpstreamWord, 300, Seconds, 1, day, "", "", "time for which the upstream's word about a model is believed"},
 		{UpstreamModels, 1024, Count, 1, 1 << 20, "", "", "models about which the upstream's word is kept"},
+		{UpstreamSlots, 256, Count, 0, 1 << 16, "upstream-slots", "", "slots of a llama.cpp server that turns are kept on; with 0 the server chooses"},
 	}
 }
 
@@ -122,7 +132,7 @@ func (v Values) Set(name Name, value int64) (Values, error) {
 		return v, fmt.Errorf("limit %s: no such limit", name)
 	}
 	if value < l.Min || value > l.Max {
-		return v, fmt.Errorf("limit %s: %d is out of range: give %d to %d %s", name, value, l.Min, l.Max, l.Unit)
+		return v, fmt.Errorf("limit %s: %d is out of range: give %d to %d%s", name, value, l.Min, l.Max, l.Unit.Words())
 	}
 	set := map[Name]int64{name: value}
 	for n, x := range v.set {

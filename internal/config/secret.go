@@ -1,6 +1,9 @@
 package config
 
-import "log/slog"
+import (
+	"bytes"
+	"log/slog"
+)
 
 // Secret is a text that must never be shown: it prints, formats, marshals and
 // logs as three stars. Only [Secret.Reveal] gives it away.
@@ -13,6 +16,19 @@ func NewSecret(text string) Secret { return Secret{text} }
 
 // Reveal is the text itself, for the one place that sends it.
 func (s Secret) Reveal() string { return s.text }
+
+// shortest is the length below which a text is too common to be taken out of
+// others: "x" is no secret.
+const shortest = 8
+
+// Scrub takes the secret out of a text that somebody else wrote. A secret of less
+// than 8 bytes stays: it would take half the words with it.
+func (s Secret) Scrub(b []byte) []byte {
+	if len(s.text) < shortest {
+		return b
+	}
+	return bytes.ReplaceAll(b, []byte(s.text), []byte(hidden))
+}
 
 // IsZero reports whether there is no secret.
 func (s Secret) IsZero() bool { return s.text == "" }

@@ -163,7 +163,8 @@ func (g *Gateway) Prepare(ctx context.Context, r Request) (*Turn, error) {
 func (t *Turn) Run(ctx context.Context, emit func(turn.Signal) error) (turn.Outcome, error) {
 	g := t.gateway
 	w := &watcher{began: g.o.Now(), now: g.o.Now}
-	ctx = admission.WithTurn(ctx)
+	ctx, end := admission.WithTurn(ctx, t.conversation)
+	defer end()
 	if g.o.Record != nil {
 		recording, done := g.o.Record.Begin(ctx, t.id)
 		ctx = recording
@@ -176,6 +177,18 @@ func (t *Turn) Run(ctx context.Context, emit func(turn.Signal) error) (turn.Outc
 	t.remember(ctx, w)
 	w.log(ctx, g.o.Logger, t, err)
 	return t.outcome, err
+}
+
+// conversation names what the turn belongs to, the same for all turns that begin
+// with the same words of the same user.
+func (t *Turn) conversation() string {
+	for _, m := range t.memory.visible {
+		if m.Role == llm.User {
+			mark := t.memory.scope.Chain().Add(t.request.expand(m))
+			return string(mark[:])
+		}
+	}
+	return ""
 }
 
 // drive runs the machine and keeps where it ended.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -44,41 +45,47 @@ func (g *Gateway) choose(r Request, caller access.Caller, caps llm.Capabilities)
 	if s.selected, err = pick(snapshot, r.Skills); err != nil {
 		return s, err
 	}
-	s.selectForced(snapshot, caller.Skills, "the key")
-	s.selectForced(snapshot, g.o.Models[r.Model].Skills, "the model")
-	if r.Options.Choices > 1 && len(s.selected) > 0 {
+	if r.Options.Choices > 1 && len(r.Skills) > 0 {
 		return s, refusal("n", "n_with_skills", `"n" must be 1 when skills are selected: the server answers a model's reads in one conversation, not in several`)
 	}
+	if r.Options.Choices > 1 {
+		// What the operator selects is no reason to refuse a client that knows of no
+		// skills.
+		s.warnings = append(s.warnings, "skills are left out: more than one choice is asked for")
+		return s, nil
+	}
+	s.selectForced(snapshot, caller.Skills, "the key")
+	s.selectForced(snapshot, g.o.Models[r.Model].Skills, "the model")
 	rival := ownTool(r.Tools)
 	if slices.ContainsFunc(r.Tools, func(d llm.Declaration) bool { return strings.EqualFold(d.Name, toolskill.ReadName) }) {
 		// The model's only way to a body is the caller's.
 		s.tools = false
 	}
-	reason := g.noDiscovery(r, s, rival)
-	if reason == "" {
+	switch reason := g.noDiscovery(r, s, rival); {
+	case reason == "":
 		s.advertised = without(snapshot.Skills(), s.selected)
-	}
-	if rival != "" {
-		s.warnings = append(s.warnings, fmt.Sprintf("skills are not advertised: the request brings a skill tool of its own, %q", rival))
+	case reason != asked && len(snapshot.Skills()) > len(s.selected):
+		s.warnings = append(s.warnings, "skills are not advertised: "+reason)
 	}
 	return s, nil
 }
+
+// asked is the reason for no discovery that nobody need be told.
+const asked = "it was asked for"
 
 // noDiscovery says why no skill is advertised, or nothing.
 func (g *Gateway) noDiscovery(r Request, s selection, rival string) string {
 	switch {
 	case !cmp.Or(g.o.Models[r.Model].Discovery, g.o.Discovery).Advertises(len(s.selected) > 0):
-		return "the server's setting"
+		return asked
 	case r.Discovery != nil && !*r.Discovery:
-		return "the request"
+		return asked
+	case rival != "":
+		return fmt.Sprintf("the request brings a skill tool of its own, %q", rival)
 	case !s.tools:
-		return "the model cannot load what is advertised"
+		return "no tools may be called, so none could be loaded"
 	case r.Options.Structured:
 		return "the answer must be structured"
-	case r.Options.Choices > 1:
-		return "more than one choice is asked for"
-	case rival != "":
-		return "the client has skills of its own"
 	}
 	return ""
 }
@@ -127,6 +134,11 @@ func (s *selection) selectForced(snapshot *skill.Snapshot, names []string, from 
 }
 
 func unknownSkill(snapshot *skill.Snapshot, name string) error {
+	for _, e := range snapshot.Errors() {
+		if strings.EqualFold(filepath.Base(e.Dir), strings.TrimSpace(name)) {
+			return refusal("skills", "skill_not_loaded", "the skill %q is here and did not load: metier skills list and GET /api/skills say why", name)
+		}
+	}
 	var known []string
 	for _, s := range snapshot.Skills() {
 		known = append(known, s.Name)

@@ -60,7 +60,7 @@ func (w *watcher) log(ctx context.Context, logger *slog.Logger, t *Turn, err err
 		slog.String("finish", string(out.Finish)), slog.Int("rounds", out.Rounds), slog.Int("host_calls", w.calls),
 		slog.Int("caller_calls", len(out.Waits)), slog.String("selected", strings.Join(names(t.plan.selected), ",")),
 		slog.Int("advertised", len(t.plan.advertised)), slog.String("reads", strings.Join(w.reads, ",")),
-		slog.Int("restored", t.memory.rounds), slog.Int("restored_dropped", t.memory.dropped), slog.Int("elided", out.Elided),
+		slog.Int("restored", t.memory.rounds), slog.Int("restored_dropped", t.memory.dropped), slog.Int("elided", out.Elided), slog.Bool("out_of_rounds", out.OutOfRounds),
 		slog.Int64("tokens_in", out.Usage.Input), slog.Int64("tokens_out", out.Usage.Output), slog.Int64("tokens_cached", out.Usage.Cached),
 		slog.Duration("first", w.first), slog.Duration("took", w.now().Sub(w.began)),
 	}

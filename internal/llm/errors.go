@@ -10,7 +10,9 @@ import (
 // StatusError is an upstream's own refusal. A door of the same dialect hands
 // status, body and headers on as they came.
 type StatusError struct {
-	Status int
+	// Upstream is the address that refused, for people.
+	Upstream string
+	Status   int
 	// Header holds the headers that a client acts on: Content-Type,
 	// Retry-After, rate limits and the upstream's request id.
 	Header http.Header
@@ -31,7 +33,10 @@ type Overflow struct {
 
 // Error is the status and the upstream's text.
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("upstream answered %d: %s", e.Status, e.Message)
+	if e.Upstream == "" {
+		return fmt.Sprintf("upstream answered %d: %s", e.Status, e.Message)
+	}
+	return fmt.Sprintf("upstream %s answered %d: %s", e.Upstream, e.Status, e.Message)
 }
 
 // StreamError is an error that an upstream reported inside a stream that had

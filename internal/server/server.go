@@ -11,6 +11,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -60,9 +61,10 @@ func New(o Options) *Server {
 			mux.Handle(pattern, h)
 		}
 	}
+	mux.HandleFunc("GET /{$}", s.root)
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
-	s.handler = s.identify(s.protect(s.guardHost(s.bound(s.fallback(mux)))))
+	s.handler = s.identify(s.tellRefusals(s.protect(s.guardHost(s.bound(s.fallback(mux))))))
 	return s
 }
 
@@ -110,6 +112,13 @@ func (s *Server) drain(h *http.Server, cut context.CancelCauseFunc, failed <-cha
 	}
 	<-failed // http.ErrServerClosed, at once
 	return err
+}
+
+// root tells a person, or a client that knocks, where they are.
+func (s *Server) root(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	// A client that is gone is noticed by its request's context.
+	_, _ = fmt.Fprintf(w, "metier %s\nPoint an OpenAI client at http://%s/v1\n", s.options.Version, r.Host)
 }
 
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {

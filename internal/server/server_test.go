@@ -121,6 +121,8 @@ func TestFallback(t *testing.T) {
 		{"GET", "/healthz", 200, `"version":"test"`},
 		{"GET", "/readyz", 200, `"ready"`},
 		{"HEAD", "/healthz", 200, ""},
+		{"GET", "/", 200, "Point an OpenAI client at http://example.com/v1"},
+		{"HEAD", "/", 200, ""},
 		{"GET", "/v1/none", 404, `{"door":`},
 		{"GET", "/none", 404, `{"error":`},
 		{"GET", "/v1/x", 405, `use POST`},
@@ -147,6 +149,32 @@ func TestFallback(t *testing.T) {
 		if w.Code != 200 {
 			t.Error("a panic took the server down")
 		}
+	}
+}
+
+// TestRefusalsAreTold: an operator sees what was refused and why, and nothing
+// of what was answered well.
+func TestRefusalsAreTold(t *testing.T) {
+	var log strings.Builder
+	o := options(door{
+		"GET /v1/no": func(w http.ResponseWriter, _ *http.Request) {
+			server.WriteJSON(w, 403, map[string]string{"why": "because"})
+		},
+		"GET /v1/yes": func(w http.ResponseWriter, _ *http.Request) {
+			server.WriteJSON(w, 200, map[string]string{"a": "secret"})
+		},
+	}, true)
+	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	s := server.New(o)
+	for _, path := range []string{"/v1/no", "/v1/yes"} {
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r.Host = "localhost"
+		s.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/v1/yes", nil)) // a foreign Host
+	got := log.String()
+	if strings.Count(got, "msg=refused") != 2 || !strings.Contains(got, "because") || !strings.Contains(got, "example.com") || strings.Contains(got, "secret") {
+		t.Errorf("the log says\n%s", got)
 	}
 }
 

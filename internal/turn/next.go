@@ -38,7 +38,7 @@ func (s State) draft(d journal.Data) journal.Draft {
 func (s State) outcome(r Reason) *Outcome {
 	o := &Outcome{
 		Reason: r, Finish: s.finish, Rounds: s.round, Usage: s.usage, Model: s.model, Error: s.failure,
-		Elided: len(s.window.elided),
+		OutOfRounds: s.notice != "", Elided: len(s.window.elided),
 	}
 	if s.ended != nil && o.Error == "" {
 		o.Error = s.ended.Error

@@ -69,6 +69,8 @@ type Outcome struct {
 	Waits []Wait
 	// Error is the text of a failure.
 	Error string
+	// OutOfRounds is set when the answer was forced, and still asked for tools.
+	OutOfRounds bool
 	// Elided counts the results that were left out of later rounds to make room.
 	Elided int
 }

@@ -134,7 +134,7 @@ func scenarios() []scenario {
 			want: "user: question\nassistant:  c.1=read(1)\ntool c.1: page 1\n" +
 				"user: You have used all 1 rounds of tool calls for this request. Answer now from what you have already read. Say which part you could not check.\n" +
 				"assistant: so far\n\n(I ran out of tool calls for this request before I could use read, hover. Ask me to continue and I will carry on from here.)\n",
-			outcome: turn.Outcome{Reason: turn.Answered, Finish: llm.FinishStop, Rounds: 2, Usage: llm.Usage{Input: 9, Output: 9, Total: 18}},
+			outcome: turn.Outcome{Reason: turn.Answered, Finish: llm.FinishStop, Rounds: 2, Usage: llm.Usage{Input: 9, Output: 9, Total: 18}, OutOfRounds: true},
 			visible: "so far\n\n(I ran out of tool calls for this request before I could use read, hover. Ask me to continue and I will carry on from here.)",
 		},
 		{

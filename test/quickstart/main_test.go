@@ -61,7 +61,7 @@ func wantStory(t *testing.T, out string) {
 			t.Errorf("it does not show %q:\n%s", want, out)
 		}
 	}
-	if n := strings.Count(out, "\n"); n >= 40 {
+	if n := strings.Count(out, "\n"); n > 41 {
 		t.Errorf("%d lines are too many for a first look", n)
 	}
 }

@@ -25,12 +25,12 @@ Start a local model, then run the same command again:
 
 Or say where a model is:
 
-  metier serve --upstream http://HOST:PORT/v1
-  OPENAI_API_KEY=... metier serve --upstream https://api.openai.com/v1
+  --upstream http://HOST:PORT/v1
+  --upstream https://api.openai.com/v1      with OPENAI_API_KEY in the environment
 
 Or see how it works without any model:
 
-  metier serve --upstream demo
+  --upstream demo
 `)
 	return b.String()
 }

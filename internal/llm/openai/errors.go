@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,8 +14,8 @@ import (
 // statusError is an upstream's refusal with what a client acts on. A key of the
 // host that the upstream quotes is blotted out: the client has no right to it.
 func (p *Provider) statusError(res *http.Response, body []byte) *llm.StatusError {
-	body = p.scrub(body)
-	e := &llm.StatusError{Status: res.StatusCode, Header: http.Header{}, Body: body}
+	body = p.key.Scrub(body)
+	e := &llm.StatusError{Upstream: p.reachable, Status: res.StatusCode, Header: http.Header{}, Body: body}
 	for name, values := range res.Header {
 		if passesBack(name) {
 			e.Header[name] = values
@@ -45,14 +44,6 @@ func tooLong(status int, body []byte, message string) *llm.Overflow {
 		return overflowOf(body, message)
 	}
 	return nil
-}
-
-// scrub takes the host's own key out of what an upstream wrote.
-func (p *Provider) scrub(b []byte) []byte {
-	if p.key.IsZero() {
-		return b
-	}
-	return bytes.ReplaceAll(b, []byte(p.key.Reveal()), []byte(p.key.String()))
 }
 
 // passesBack reports whether a client acts on a header of an upstream's answer.

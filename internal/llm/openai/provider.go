@@ -180,6 +180,11 @@ func (p *Provider) post(ctx context.Context, r *llm.Request) (*http.Response, er
 	if err != nil {
 		return nil, p.unreachable(ctx, err)
 	}
+	if res.StatusCode == http.StatusUnauthorized && !p.key.IsZero() {
+		// The caller's own key is in order: a 401 would send it looking for a fault
+		// that is the operator's.
+		return nil, fault.New(fault.Upstream, "the upstream %s refused the server's key: its operator has to set another", p.reachable)
+	}
 	return nil, p.statusError(res, body)
 }
 
@@ -201,8 +206,11 @@ func (p *Provider) stream(ctx context.Context, cancel context.CancelCauseFunc, r
 	})
 	defer watch.stop()
 	r := &reply{newID: p.newID, max: p.limits.reply}
-	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind == "application/json" {
+	switch kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind {
+	case "application/json":
 		return p.whole(res, r, yield)
+	case "text/html":
+		return p.page(res)
 	}
 	events := wire.NewEventReader(res.Body, int(p.limits.event), &p.buffers)
 	defer events.Release()
@@ -250,6 +258,16 @@ func (p *Provider) finish(cancel context.CancelCauseFunc, events *wire.EventRead
 	}
 }
 
+// page is the error of a web page where an answer belongs: a login, a proxy, the
+// wrong port.
+func (p *Provider) page(res *http.Response) error {
+	begin, err := io.ReadAll(io.LimitReader(res.Body, p.limits.event))
+	if err != nil {
+		return &llm.StreamError{Message: "the connection broke", Err: err}
+	}
+	return &llm.StreamError{Message: "it is a web page and no answer, so " + p.reachable + " is no model's address: " + excerpt(begin)}
+}
+
 func (p *Provider) whole(res *http.Response, r *reply, yield func(llm.Piece, error) bool) error {
 	body, err := io.ReadAll(io.LimitReader(res.Body, p.limits.reply))
 	if err != nil {
@@ -272,7 +290,7 @@ func (p *Provider) whole(res *http.Response, r *reply, yield func(llm.Piece, err
 // scrubbed is an error of a stream without the host's own key.
 func (p *Provider) scrubbed(err error) error {
 	if e, ok := errors.AsType[*llm.StreamError](err); ok {
-		return &llm.StreamError{Message: string(p.scrub([]byte(e.Message))), Raw: p.scrub(e.Raw), Overflow: e.Overflow, Err: e.Err}
+		return &llm.StreamError{Message: string(p.key.Scrub([]byte(e.Message))), Raw: p.key.Scrub(e.Raw), Overflow: e.Overflow, Err: e.Err}
 	}
 	return err
 }

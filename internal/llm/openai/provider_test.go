@@ -100,7 +100,7 @@ func TestKeyIsNotQuoted(t *testing.T) {
 	quoted := `{"error":{"message":"bad key ` + key + `"}}`
 	for name, h := range map[string]http.HandlerFunc{
 		"refusal": func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusUnauthorized)
+			w.WriteHeader(http.StatusForbidden)
 			_, _ = io.WriteString(w, quoted)
 		},
 		"plain text": func(w http.ResponseWriter, _ *http.Request) {
@@ -131,6 +131,30 @@ func TestKeyIsNotQuoted(t *testing.T) {
 		if strings.Contains(shown, key) || !strings.Contains(shown, "***") {
 			t.Errorf("%s: the error shows %s", name, shown)
 		}
+	}
+}
+
+// TestWhoseKeyIsRefused: a caller hears of its own key only.
+func TestWhoseKeyIsRefused(t *testing.T) {
+	refuse := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+	_, err := ask(t.Context(), connect(t, refuse, openai.Options{Key: config.NewSecret("operators-key")}), question("m"))
+	if e, ok := errors.AsType[*fault.Error](err); !ok || e.Code != fault.Upstream {
+		t.Errorf("the operator's key: %v, want an error of the upstream", err)
+	}
+	_, err = ask(t.Context(), connect(t, refuse, openai.Options{}), question("m"))
+	if e, ok := errors.AsType[*llm.StatusError](err); !ok || e.Status != http.StatusUnauthorized {
+		t.Errorf("the caller's key: %v, want the 401", err)
+	}
+}
+
+// TestWebPage: a page where an answer belongs is said to be one.
+func TestWebPage(t *testing.T) {
+	p := connect(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(w, "<html>Sign in to the guest network</html>")
+	}), openai.Options{})
+	if _, err := ask(t.Context(), p, question("m")); err == nil || !strings.Contains(err.Error(), "web page") || !strings.Contains(err.Error(), "guest network") {
+		t.Errorf("error %v, want one that says what came", err)
 	}
 }
 

@@ -238,8 +238,9 @@ func TestSelection(t *testing.T) {
 		{"discovery off", `,"skills_discovery":false`, nil, false, nil, []string{"skills_read", "release-notes"}, ""},
 		{"one named, discovery off", `,"skills":["release-notes"],"skills_discovery":false`, nil, false, []string{"skills_read", "release-notes"}, []string{"meeting-minutes"}, ""},
 		{"named by header", `,"skills_discovery":false`, []string{"X-Metier-Skills", "Release-Notes"}, false, []string{"release-notes"}, []string{"meeting-minutes"}, ""},
-		{"tool_choice none inlines", `,"skills":["release-notes"],"tool_choice":"none"`, nil, false, []string{"names the ticket in square brackets", `"tool_choice":"none"`}, []string{"skills_read", "meeting-minutes"}, ""},
-		{"structured output", `,"response_format":{"type":"json_object"}`, nil, false, nil, []string{"skills_read"}, ""},
+		{"tool_choice none inlines", `,"skills":["release-notes"],"tool_choice":"none"`, nil, false, []string{"names the ticket in square brackets", `"tool_choice":"none"`}, []string{"skills_read", "meeting-minutes"}, "no tools may be called"},
+		{"structured output", `,"response_format":{"type":"json_object"}`, nil, false, nil, []string{"skills_read"}, "structured"},
+		{"two choices", `,"n":2`, nil, false, nil, []string{"skills_read"}, "more than one choice"},
 		{"the client's own skill tool", `,"tools":[{"type":"function","function":{"name":"Skill"}}]`, nil, false, nil, []string{"skills_read"}, "Skill"},
 		{
 			"a caller's tool of our name", `,"skills":["release-notes"],"tools":[{"type":"function","function":{"name":"skills_list"}}]`, nil, false,

@@ -62,6 +62,10 @@ func (d *Door) Routes() map[string]http.Handler {
 		"POST /v1/chat/completions": http.HandlerFunc(d.chat),
 		"GET /v1/models":            http.HandlerFunc(d.models),
 		"GET /v1/models/{id...}":    http.HandlerFunc(d.model),
+		// A base URL without its /v1 is the most common slip of all.
+		"POST /chat/completions": http.HandlerFunc(d.chat),
+		"GET /models":            http.HandlerFunc(d.models),
+		"GET /models/{id...}":    http.HandlerFunc(d.model),
 	}
 }
 
