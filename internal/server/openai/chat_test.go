@@ -256,7 +256,9 @@ func TestSelection(t *testing.T) {
 		},
 		{
 			"the caller owns both", `,"skills":["release-notes"],"tools":[{"type":"function","function":{"name":"skills_list"}},{"type":"function","function":{"name":"skills_read"}}]`, nil, false,
-			[]string{"names the ticket in square brackets"}, []string{"meeting-minutes"}, "skills_list",
+			[]string{"names the ticket in square brackets"},
+			[]string{"meeting-minutes"},
+			"skills_list",
 		},
 		{"a skill viewer of the client's", `,"tools":[{"type":"function","function":{"name":"skill_view"}}]`, nil, false, nil, []string{"skills_read"}, "skill_view"},
 		{"stop and max_tokens go through", `,"stop":["a","b"],"max_tokens":5`, nil, false, []string{`"stop":["a","b"]`, `"max_tokens":5`}, nil, ""},

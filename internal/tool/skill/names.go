@@ -31,8 +31,10 @@ func wrapper(key string) bool {
 func skillKeys() []string { return []string{"skill", "skillname", "skillid", "name", "id"} }
 
 func pathKeys() []string {
-	return []string{"path", "file", "resource", "filename", "filepath", "resourcepath", "paths", "files",
-		"reference", "referencepath", "scriptpath"}
+	return []string{
+		"path", "file", "resource", "filename", "filepath", "resourcepath", "paths", "files",
+		"reference", "referencepath", "scriptpath",
+	}
 }
 
 func offsetKeys() []string { return []string{"offset", "start", "from", "byteoffset", "cursor"} }
