@@ -3,10 +3,8 @@ package app_test
 import (
 	"context"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -213,13 +211,13 @@ func TestNoSlots(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limits := map[scripted.Kind]config.Values{scripted.LlamaCPP: off}
 	for _, kind := range scripted.Kinds() {
-		limits[kind] = limits[kind]
-	}
-	for _, kind := range slices.Sorted(maps.Keys(limits)) {
 		t.Run(string(kind), func(t *testing.T) {
-			e := newHalted(t, kind, "50", limits[kind])
+			var limits config.Values
+			if kind == scripted.LlamaCPP {
+				limits = off
+			}
+			e := newHalted(t, kind, "50", limits)
 			e.ask(first("a"))
 			e.next()
 			e.finish()
