@@ -1,5 +1,5 @@
 # The doors of the house. Each target is what its comment says and needs nothing
-# but Go and make; tests of foreign clients need Node besides.
+# but Go and make; tests of foreign clients need Node and Python 3 besides.
 
 GO       ?= go
 FUZZTIME ?= 30s

@@ -66,6 +66,25 @@ func (m Mark) Add(message llm.Message) Mark {
 	return Mark(h.Sum(nil))
 }
 
+// AddCalls is the mark of a conversation with one more message whose calls are
+// known by id and name alone; ok is false for a message without such calls.
+// Clients that hold a call against a schema send back what that made of it:
+// members dropped, defaults filled in.
+func (m Mark) AddCalls(message llm.Message) (at Mark, ok bool) {
+	if len(message.Calls) == 0 || slices.ContainsFunc(message.Calls, func(c llm.Call) bool { return c.ID == "" }) {
+		return Mark{}, false
+	}
+	bare := message
+	bare.Calls = slices.Clone(message.Calls)
+	for i := range bare.Calls {
+		bare.Calls[i].Arguments = ""
+	}
+	h := sha256.New()
+	h.Write(m[:])
+	putAll(h, append([]string{"calls"}, Canonical(bare)...)...)
+	return Mark(h.Sum(nil)), true
+}
+
 // putAll writes texts so that no two lists give the same bytes.
 func putAll(h hash.Hash, texts ...string) {
 	var size [8]byte

@@ -113,8 +113,11 @@ func TestRestore(t *testing.T) {
 	parked := continuity.Entry{Last: continuity.Round{Message: mixed, Results: []llm.Message{result("c2")}, Skills: []string{"pdf"}}}
 	seenMixed := llm.TextMessage(llm.Assistant, "both")
 	seenMixed.Calls = []llm.Call{{ID: "c1"}, {ID: "c3"}}
+	rewritten := llm.TextMessage(llm.Assistant, "both")
+	rewritten.Calls = []llm.Call{{ID: "c1", Arguments: `{"unit":"C"}`}, {ID: "c3"}}
+	byName, _ := scope.Chain().Add(u2).AddCalls(seenMixed)
 	for at, e := range map[continuity.Mark]continuity.Entry{
-		scope.Chain().Add(u1).Add(a1): plain, scope.Chain().Add(u2).Add(seenMixed): parked,
+		scope.Chain().Add(u1).Add(a1): plain, scope.Chain().Add(u2).Add(seenMixed): parked, byName: parked,
 	} {
 		if err := store.Put(t.Context(), scope.Owner(), at, e); err != nil {
 			t.Fatal(err)
@@ -135,12 +138,46 @@ func TestRestore(t *testing.T) {
 		{"another answer", scope, []llm.Message{u1, u2}, all, "user:q user:q2 ", 0},
 		{"another owner", continuity.Scope{Key: "k2"}, []llm.Message{u1, a1}, all, "user:q assistant:seen ", 0},
 		{"caller's results, in call order", scope, []llm.Message{u2, seenMixed, result("c3"), result("c1")}, all, "user:q2 assistant:both tool:c1 tool:c2 tool:c3 ", 1},
+		{"rewritten arguments", scope, []llm.Message{u2, rewritten, result("c3"), result("c1")}, all, "user:q2 assistant:both tool:c1 tool:c2 tool:c3 ", 1},
 		{"mixed and gone", scope, []llm.Message{u2, seenMixed, result("c3"), result("c1")}, func(string) bool { return false }, "user:q2 assistant:both tool:c3 tool:c1 ", 0},
 	} {
 		got, err := continuity.Restore(t.Context(), store, c.scope, c.messages, func(m llm.Message) llm.Message { return m }, c.reachable)
 		if err != nil || text(got.Messages) != c.want || got.Rounds != c.rounds {
 			t.Errorf("%s: %q, %d rounds, %v, want %q and %d", c.name, text(got.Messages), got.Rounds, err, c.want, c.rounds)
 		}
+	}
+}
+
+// TestRewrittenCalls: a call that the client changed stays as the client has it,
+// between the host's own.
+func TestRewrittenCalls(t *testing.T) {
+	store := continuity.NewMemory(continuitytest.Bounds(), time.Now)
+	scope := continuity.Scope{Key: "k"}
+	u := llm.TextMessage(llm.User, "q")
+	real := llm.Message{Role: llm.Assistant, Raw: llm.Raw{Bytes: []byte("{}")}, Calls: []llm.Call{
+		{ID: "h", Name: "skills_read", Arguments: "{ }"}, {ID: "c", Name: "f", Arguments: `{"a":1,"b":2}`},
+	}}
+	result := llm.TextMessage(llm.Tool, "r")
+	result.CallID = "h"
+	sent := llm.Message{Role: llm.Assistant, Calls: []llm.Call{{ID: "c", Name: "f", Arguments: `{"a":1}`}}}
+	at, ok := scope.Chain().Add(u).AddCalls(sent)
+	if !ok {
+		t.Fatal("a message with calls has no mark of calls")
+	}
+	entry := continuity.Entry{Last: continuity.Round{Message: real, Results: []llm.Message{result}}}
+	if err := store.Put(t.Context(), scope.Owner(), at, entry); err != nil {
+		t.Fatal(err)
+	}
+	got, err := continuity.Restore(t.Context(), store, scope, []llm.Message{u, sent}, func(m llm.Message) llm.Message { return m }, func(string) bool { return true })
+	if err != nil || len(got.Messages) != 3 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	want := []llm.Call{{ID: "h", Name: "skills_read", Arguments: "{ }"}, {ID: "c", Name: "f", Arguments: `{"a":1}`}}
+	if diff := cmp.Diff(want, got.Messages[1].Calls); diff != "" || len(got.Messages[1].Raw.Bytes) > 0 {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	if entry.Last.Message.Calls[1].Arguments != `{"a":1,"b":2}` {
+		t.Error("the stored entry was changed")
 	}
 }
 

@@ -30,20 +30,26 @@ func Restore(ctx context.Context, s Store, scope Scope, messages []llm.Message, 
 	mark := scope.Chain()
 	for _, m := range messages {
 		full := expand(m)
+		before := mark
 		mark = mark.Add(full)
 		if m.Role != llm.Assistant {
 			out.Messages = append(out.Messages, m)
 			continue
 		}
-		e, ok, err := s.Get(ctx, scope.Owner(), mark)
-		if err != nil {
+		e, found, err := s.Get(ctx, scope.Owner(), mark)
+		if at, named := before.AddCalls(full); err == nil && !found && named {
+			if e, found, err = s.Get(ctx, scope.Owner(), at); found {
+				e.Last = e.Last.withCallsOf(m, full)
+			}
+		}
+		switch {
+		case err != nil:
 			return plain, err
-		}
-		if !ok {
+		case !found:
 			out.Messages = append(out.Messages, m)
-			continue
+		default:
+			out.put(e, m, reachable)
 		}
-		out.put(e, m, reachable)
 	}
 	if out.Rounds == 0 && out.Dropped == 0 {
 		return plain, nil
@@ -52,6 +58,24 @@ func Restore(ctx context.Context, s Store, scope Scope, messages []llm.Message, 
 		inCallOrder(out.Messages, i)
 	}
 	return out, nil
+}
+
+// withCallsOf is the round with the caller's calls as the client sent them back:
+// it may have meant to change them. visible is the message as it came, full the
+// same with its calls filled.
+func (r Round) withCallsOf(visible, full llm.Message) Round {
+	if len(r.Results) == 0 {
+		r.Message = visible
+		return r
+	}
+	r.Message.Raw = llm.Raw{}
+	r.Message.Calls = slices.Clone(r.Message.Calls)
+	for i, c := range r.Message.Calls {
+		if k := slices.IndexFunc(full.Calls, func(f llm.Call) bool { return f.ID == c.ID }); k >= 0 {
+			r.Message.Calls[i].Arguments = full.Calls[k].Arguments
+		}
+	}
+	return r
 }
 
 // put replaces a visible message by what stands behind it.

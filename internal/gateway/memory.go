@@ -75,9 +75,15 @@ func (t *Turn) remember(ctx context.Context, w *watcher) {
 	for _, wait := range out.Waits {
 		answer.Calls = append(answer.Calls, wait.Call)
 	}
-	// The client may be gone already, and may still come back.
-	if err := g.o.Continuity.Put(context.WithoutCancel(ctx), t.memory.scope.Owner(), mark.Add(answer), entry); err != nil {
-		g.o.Logger.WarnContext(ctx, "continuity not written", "error", err)
+	marks := []continuity.Mark{mark.Add(answer)}
+	if at, named := mark.AddCalls(answer); named {
+		marks = append(marks, at)
+	}
+	for _, at := range marks {
+		// The client may be gone already, and may still come back.
+		if err := g.o.Continuity.Put(context.WithoutCancel(ctx), t.memory.scope.Owner(), at, entry); err != nil {
+			g.o.Logger.WarnContext(ctx, "continuity not written", "error", err)
+		}
 	}
 }
 

@@ -81,6 +81,8 @@ func (r *rig) runClient(t *testing.T, dir, name string, args ...string) {
 		"METIER_URL=" + r.url, "METIER_CONTROL=" + r.control,
 		// Clients read these by themselves.
 		"OPENAI_API_KEY=", "OPENAI_BASE_URL=", "OPENAI_ORG_ID=", "OPENAI_PROJECT_ID=", "OPENAI_LOG=",
+		// The server is on this machine, and some clients go through a proxy even so.
+		"NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1",
 	}, name, args...)
 	for _, line := range r.board.errorLines() {
 		t.Errorf("the server logged a fault of its own: %s", line)
@@ -246,7 +248,8 @@ const patience = 10 * time.Second
 // routes are the window's: GET /turn?request=ID is the server's log line about
 // the turn of that request; GET /begun?model=NAME answers when the upstream has
 // read such a request, GET /gone?model=NAME when it has seen the connection of
-// one go; GET /requests?model=NAME lists what the upstream was asked so far.
+// one go; GET /requests?model=NAME lists what the upstream was asked so far, GET
+// /talk one conversation of that (see [board.talk]).
 func (b *board) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /turn", func(w http.ResponseWriter, r *http.Request) {
@@ -272,6 +275,7 @@ func (b *board) routes() http.Handler {
 	mux.HandleFunc("GET /requests", func(w http.ResponseWriter, r *http.Request) {
 		send(w, b.requests(r.FormValue("model")))
 	})
+	mux.HandleFunc("GET /talk", b.talk)
 	return mux
 }
 

@@ -29,10 +29,17 @@ func TestClients(t *testing.T) {
 	binary := built.Metier(t)
 	t.Run("node", func(t *testing.T) {
 		t.Parallel()
-		need(t, "node", "npm")
+		need(t, "install Node 20 or later", "node", "npm")
 		install(t, "node")
 		r := newRig(t, binary, skills)
 		r.runClient(t, "node", "node", "--test", "--test-reporter=spec")
+	})
+	t.Run("python", func(t *testing.T) {
+		t.Parallel()
+		python := pythonFor(t, "python")
+		r := newRig(t, binary, skills)
+		// Neither the caller's settings nor compiled files beside the source.
+		r.runClient(t, "python", python, "-E", "-B", "-m", "unittest", "discover", "-v")
 	})
 	t.Run("go", func(t *testing.T) {
 		t.Parallel()
@@ -42,11 +49,11 @@ func TestClients(t *testing.T) {
 }
 
 // need skips a client whose language this machine has not got.
-func need(t *testing.T, programs ...string) {
+func need(t *testing.T, remedy string, programs ...string) {
 	t.Helper()
 	for _, p := range programs {
 		if _, err := exec.LookPath(p); err != nil {
-			t.Skipf("SKIPPED, nothing was tested: there is no %s here; install Node 20 or later", p)
+			t.Skipf("SKIPPED, nothing was tested: there is no %s here; %s", p, remedy)
 		}
 	}
 }

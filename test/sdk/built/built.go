@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"testing"
 )
 
@@ -56,7 +57,7 @@ func Metier(t testing.TB) string {
 	return binary
 }
 
-// DependOn opens a file, or all files of a folder, so that the go command does
+// DependOn opens a file, or all files of a folder but installed packages, so that the go command does
 // not answer with an older result when they have changed: it cannot know what a
 // test builds or runs.
 func DependOn(t testing.TB, path string) {
@@ -65,7 +66,7 @@ func DependOn(t testing.TB, path string) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && d.Name() == "node_modules":
+		case d.IsDir() && (d.Name() == "node_modules" || strings.HasPrefix(d.Name(), ".venv")):
 			return fs.SkipDir
 		case !d.Type().IsRegular():
 			return nil

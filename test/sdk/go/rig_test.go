@@ -3,8 +3,9 @@
 // and know no code of the program; go test in the folder above starts what they
 // need and tells them where it is.
 //
-// Start at rig_test.go for the surroundings, at chat_test.go for answers and at
-// faults_test.go for errors and requests that are left.
+// Start at rig_test.go for the surroundings, at chat_test.go for answers, at
+// faults_test.go for errors and requests that are left, and at talk_test.go for
+// conversations.
 package client
 
 import (
@@ -66,9 +67,9 @@ type upstreamRequest struct {
 }
 
 // ask looks through the window on the far side: see routes in ../rig_test.go.
-func ask(t *testing.T, path, name, value string, into any) {
+func ask(t *testing.T, path string, query url.Values, into any) {
 	t.Helper()
-	target := fmt.Sprintf("%s/%s?%s", os.Getenv("METIER_CONTROL"), path, url.Values{name: {value}}.Encode())
+	target := fmt.Sprintf("%s/%s?%s", os.Getenv("METIER_CONTROL"), path, query.Encode())
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -93,21 +94,56 @@ func ask(t *testing.T, path, name, value string, into any) {
 func turnOf(t *testing.T, request string) turnLine {
 	t.Helper()
 	var l turnLine
-	ask(t, "turn", "request", request, &l)
+	ask(t, "turn", url.Values{"request": {request}}, &l)
 	return l
 }
 
 func requestsFor(t *testing.T, model string) []upstreamRequest {
 	t.Helper()
 	var all []upstreamRequest
-	ask(t, "requests", "model", model, &all)
+	ask(t, "requests", url.Values{"model": {model}}, &all)
+	return all
+}
+
+// said is a request of one conversation, as the upstream got it: see said in
+// ../talk_test.go.
+type said struct {
+	Step    int      `json:"step"`
+	Lost    int      `json:"lost"`
+	Answers []spoken `json:"answers"`
+	Calls   []call   `json:"calls"`
+	Results []string `json:"results"`
+}
+
+type spoken struct {
+	Text      string `json:"text"`
+	Reasoning string `json:"reasoning"`
+}
+
+type call struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+// talkOf is the conversation with a model in which a message says something.
+func talkOf(t *testing.T, model, says string) []said {
+	t.Helper()
+	var all []said
+	ask(t, "talk", url.Values{"model": {model}, "says": {says}}, &all)
 	return all
 }
 
 // begun returns when the upstream has read a request for a model, gone when it
 // has seen the connection of one go.
-func begun(t *testing.T, model string) { t.Helper(); var n any; ask(t, "begun", "model", model, &n) }
-func gone(t *testing.T, model string)  { t.Helper(); var n any; ask(t, "gone", "model", model, &n) }
+func begun(t *testing.T, model string) { t.Helper(); wait(t, "begun", model) }
+func gone(t *testing.T, model string)  { t.Helper(); wait(t, "gone", model) }
+
+func wait(t *testing.T, path, model string) {
+	t.Helper()
+	var n any
+	ask(t, path, url.Values{"model": {model}}, &n)
+}
 
 // question asks a model one thing.
 func question(model, text string) openai.ChatCompletionNewParams {
@@ -125,7 +161,7 @@ func withWeather(p openai.ChatCompletionNewParams) openai.ChatCompletionNewParam
 		Description: openai.String("The weather of a city."),
 		Parameters: shared.FunctionParameters{
 			"type":       "object",
-			"properties": map[string]any{"city": map[string]string{"type": "string"}},
+			"properties": map[string]any{"city": map[string]string{"type": "string"}, "days": map[string]string{"type": "number"}},
 			"required":   []string{"city"},
 		},
 	})}

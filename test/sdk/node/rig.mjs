@@ -1,9 +1,11 @@
 // What a test needs of its surroundings: see rig in ../rig_test.go.
 
+import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import OpenAI from 'openai';
 
-const url = need('METIER_URL');
+export const url = need('METIER_URL');
 const control = need('METIER_CONTROL');
 
 function need(name) {
@@ -43,6 +45,24 @@ export const gone = (model) => ask('gone', { model });
 // requests lists what the upstream was asked for a model.
 export const requests = (model) => ask('requests', { model });
 
+// skies is what the caller's tool says.
+export const skies = { Bergen: 'rain, 7 degrees', Tromsø: 'snow, 4 degrees' };
+
+// wantTalk holds what the upstream was sent over the whole conversation that a
+// text is said in: the steps and no other, nothing that it had read already a
+// second time, and at the end the model's own bytes and the result of each call.
+// Arguments that a client writes anew in a round of its own are given by call.
+export async function wantTalk(model, says, rewritten = {}) {
+  const want = JSON.parse(await readFile(new URL('../testdata/talks.json', import.meta.url), 'utf8'))[model];
+  const talk = await ask('talk', { model, says });
+  assert.deepEqual(talk.map((r) => r.step), want.steps);
+  assert.deepEqual(talk.map((r) => r.lost), want.steps.map(() => 0), 'no byte is sent differently than before');
+  const { calls, results, answers } = talk.at(-1);
+  assert.deepEqual(calls, want.calls.map((c) => ({ ...c, arguments: rewritten[c.id] ?? c.arguments })));
+  assert.deepEqual(results, want.calls.map((c) => c.id));
+  assert.deepEqual(answers, want.answers);
+}
+
 export const user = (content) => ({ role: 'user', content });
 
 export const weather = {
@@ -50,7 +70,7 @@ export const weather = {
   function: {
     name: 'get_weather',
     description: 'The weather of a city.',
-    parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+    parameters: { type: 'object', properties: { city: { type: 'string' }, days: { type: 'number' } }, required: ['city'] },
   },
 };
 
