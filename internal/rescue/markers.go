@@ -18,8 +18,8 @@ const (
 	restart
 )
 
-// markers are the marks that a filter looks for. They are made once a filter, so
-// that looking costs nothing.
+// markers are the marks that a filter looks for. They are made once a wrapped
+// provider and never change, so that looking costs a request nothing.
 type markers struct {
 	open      []string
 	kinds     []kind

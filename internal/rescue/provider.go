@@ -12,8 +12,7 @@ import (
 )
 
 // Wrap is p with a [Filter] around each stream whose request declares tools.
-// Options.Tools and
-// Options.Structured are the request's. What it changes:
+// Options.Tools and Options.Structured are the request's. What it changes:
 //
 //   - Text that is held back, or was, comes in pieces without wire form. Other
 //     pieces are p's own.
@@ -26,11 +25,14 @@ import (
 //
 // A reply that was cut off at its length gives only the calls that were whole, and
 // keeps its reason. A request whose caller forbids calls is left alone.
-func Wrap(p llm.Provider, o Options) llm.Provider { return &provider{Provider: p, options: o} }
+func Wrap(p llm.Provider, o Options) llm.Provider {
+	return &provider{Provider: p, options: o, marks: newMarkers()}
+}
 
 type provider struct {
 	llm.Provider
 	options Options
+	marks   *markers
 }
 
 // Stream is the wrapped provider's, with calls for text that is one.
@@ -45,7 +47,7 @@ func (p *provider) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Pie
 	o := p.options
 	o.Tools, o.Structured = r.Tools, r.Options.Structured
 	return func(yield func(llm.Piece, error) bool) {
-		s := &stream{options: o, filter: New(o), yield: yield}
+		s := &stream{options: o, filter: build(o, p.marks), yield: yield}
 		for piece, err := range in {
 			if err != nil {
 				s.fail(piece, err)

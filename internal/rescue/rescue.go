@@ -76,14 +76,17 @@ type Filter struct {
 }
 
 // New is a filter for one reply. Without tools it shows everything.
-func New(o Options) *Filter {
+func New(o Options) *Filter { return build(o, newMarkers()) }
+
+// build is [New] with marks that many filters read.
+func build(o Options, marks *markers) *Filter {
 	f := &Filter{max: max(o.MaxHeld, 0), newID: o.NewID, structured: o.Structured}
 	f.parser = parser{names: newNames(o.Tools), marks: &markers{}}
 	if len(f.parser.names) == 0 {
 		f.mode = prose
 		return f
 	}
-	f.parser.marks = newMarkers()
+	f.parser.marks = marks
 	return f
 }
 
