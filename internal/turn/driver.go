@@ -193,10 +193,10 @@ func (r *run) newOffer() *journal.Offer {
 		return nil
 	}
 	offer := r.Tools.Offer(r.state.Path())
-	callers := r.state.Callers()
+	callers := crew{callers: r.state.Callers()}
 	// A caller's tool of our name wins it: ours is not declared beside it.
 	offer.Declared = slices.DeleteFunc(slices.Clone(offer.Declared), func(d llm.Declaration) bool {
-		return handler(callers, d.Name) == journal.Caller
+		return callers.handler(d.Name) == journal.Caller
 	})
 	same := slices.EqualFunc(offer.Declared, r.state.offer.Declared, func(a, b llm.Declaration) bool {
 		return a.Name == b.Name && a.Description == b.Description && string(a.Parameters) == string(b.Parameters)
@@ -247,7 +247,16 @@ func (r *run) request() *llm.Request {
 }
 
 func (r *run) newFilter(g Generate) *filter {
-	return newFilter(r.state.Callers(), r.state.usage, g.Round > 1)
+	return newFilter(r.crew(), r.state.usage, g.Round > 1)
+}
+
+// crew is who may answer calls of the generation that is in flight.
+func (r *run) crew() crew {
+	c := crew{callers: r.state.Callers(), alone: r.Tools == nil}
+	for _, d := range r.state.offer.Declared {
+		c.hosts = append(c.hosts, d.Name)
+	}
+	return c
 }
 
 // generated records a reply.
@@ -317,10 +326,10 @@ func (r *run) handlers(calls []llm.Call) []journal.Handler {
 	if len(calls) == 0 {
 		return nil
 	}
-	callers := r.state.Callers()
+	crew := r.crew()
 	handlers := make([]journal.Handler, len(calls))
 	for i, c := range calls {
-		handlers[i] = handler(callers, c.Name)
+		handlers[i] = crew.handler(c.Name)
 	}
 	return handlers
 }
