@@ -37,6 +37,9 @@ type Name string
 // The names.
 const (
 	RequestBody     Name = "request-body"
+	RequestMessages Name = "request-messages"
+	RequestTools    Name = "request-tools"
+	RequestModel    Name = "request-model"
 	KeepAlive       Name = "keep-alive"
 	Drain           Name = "drain"
 	MaxRounds       Name = "skills-max-rounds"
@@ -53,6 +56,7 @@ const (
 	UpstreamStall   Name = "upstream-stall"
 	UpstreamEvent   Name = "upstream-event"
 	UpstreamReply   Name = "upstream-reply"
+	UpstreamCalls   Name = "upstream-calls"
 	UpstreamEnd     Name = "upstream-end"
 	RescueHold      Name = "rescue-hold"
 	ContinuityBytes Name = "continuity"
@@ -92,6 +96,9 @@ const (
 func Limits() []Limit {
 	return []Limit{
 		{RequestBody, 32 * mib, Bytes, kib, 1024 * mib, "max-body", "request_too_large", "size of a request's body"},
+		{RequestMessages, 16384, Count, 1, 1 << 20, "", "too_many_messages", "messages in a request"},
+		{RequestTools, 1024, Count, 1, 1 << 16, "", "too_many_tools", "tools in a request"},
+		{RequestModel, 512, Bytes, 64, 64 * kib, "", "model_name_too_long", "name of a model in a request"},
 		{KeepAlive, 15, Seconds, 1, 300, "keep-alive", "", "silence on a stream before a keep-alive comment"},
 		{Drain, 30, Seconds, 0, day, "drain", "server_stopping", "time that open streams get when the server stops"},
 		{MaxRounds, 8, Count, 1, 64, "skills-max-rounds", "", "rounds in a row that the host answers before it asks for the answer"},
@@ -108,6 +115,7 @@ func Limits() []Limit {
 		{UpstreamStall, 300, Seconds, 1, day, "upstream-stall", "upstream_stalled", "silence inside an upstream's stream"},
 		{UpstreamEvent, 8 * mib, Bytes, kib, 1024 * mib, "", "upstream_event_too_large", "size of one event of an upstream's stream"},
 		{UpstreamReply, 64 * mib, Bytes, kib, 1024 * mib, "", "upstream_reply_too_large", "size of one whole reply of an upstream"},
+		{UpstreamCalls, 256, Count, 1, 1 << 16, "", "upstream_too_many_calls", "calls in one reply of an upstream"},
 		{UpstreamEnd, 1, Seconds, 1, 60, "", "", "time between an answer's end mark and the end of its body, after which the connection is given up"},
 		{RescueHold, 32 * kib, Bytes, kib, 256 * kib, "", "", "text held back while it may still become a call"},
 		{ContinuityBytes, 64 * mib, Bytes, 0, 1 << 40, "continuity", "", "hidden rounds remembered for one key; 0 remembers none"},

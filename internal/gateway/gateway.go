@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/metier-run/metier/internal/access"
@@ -124,6 +125,9 @@ func (g *Gateway) Prepare(ctx context.Context, r Request) (*Turn, error) {
 	if err := caller.May(r.Model); err != nil {
 		return nil, err
 	}
+	if err := r.otherModels(caller); err != nil {
+		return nil, err
+	}
 	caps, err := g.o.Provider.Capabilities(ctx, r.Model)
 	if err != nil {
 		return nil, fmt.Errorf("prepare turn: %w", err)
@@ -156,6 +160,24 @@ func (g *Gateway) Prepare(ctx context.Context, r Request) (*Turn, error) {
 		})
 	}
 	return t, nil
+}
+
+// otherModels refuses members by which routers behind the upstream take another
+// model than the one that was asked for, if the caller may not use all.
+func (r Request) otherModels(caller access.Caller) error {
+	if len(caller.Models) == 0 {
+		return nil
+	}
+	for _, m := range r.Rest {
+		for _, name := range []string{"models", "fallbacks"} {
+			if strings.EqualFold(m.Name, name) {
+				e := fault.New(fault.Forbidden, "the key %q may only use %s: leave out %q", caller.ID, strings.Join(caller.Models, ", "), m.Name)
+				e.Param, e.Detail = m.Name, "model_not_allowed"
+				return e
+			}
+		}
+	}
+	return nil
 }
 
 // Run drives the turn and returns when it has ended or is parked for the

@@ -2,6 +2,9 @@ package gateway
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
 	"slices"
 
 	"github.com/metier-run/metier/internal/access"
@@ -23,7 +26,7 @@ type memory struct {
 func (g *Gateway) recall(ctx context.Context, r *Request, caller access.Caller, plan selection) memory {
 	m := memory{
 		scope: continuity.Scope{
-			Tenant: caller.Tenant, Key: caller.ID, User: r.EndUser, Model: r.Model,
+			Tenant: caller.Tenant, Key: owner(caller, r.Header), User: r.EndUser, Model: r.Model,
 			Skills: names(plan.selected), Discovery: len(plan.advertised) > 0,
 		},
 		visible: r.Messages,
@@ -41,6 +44,17 @@ func (g *Gateway) recall(ctx context.Context, r *Request, caller access.Caller, 
 	}
 	r.Messages, m.rounds, m.dropped = restored.Messages, restored.Rounds, restored.Dropped
 	return m
+}
+
+// owner tells callers apart: by their key of this server, or else by the key for
+// the upstream that they bring. What one account's model read is not another's.
+func owner(caller access.Caller, header http.Header) string {
+	presented := header.Get("Authorization")
+	if caller.ID != "" || presented == "" {
+		return caller.ID
+	}
+	sum := sha256.Sum256([]byte(presented))
+	return "bearer:" + hex.EncodeToString(sum[:])
 }
 
 // remembers reports whether a turn of this kind can have hidden rounds.

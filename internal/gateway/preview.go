@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/metier-run/metier/internal/journal"
 	"github.com/metier-run/metier/internal/llm"
@@ -41,6 +42,17 @@ func (t *Turn) open(ctx context.Context) (*turn.Driver, *turn.State, error) {
 	}
 	return &turn.Driver{
 		Log: log, At: at, Provider: o.Provider, Tools: t.tools, Host: o.Host,
-		Header: t.request.Header, Logger: o.Logger,
+		Header: t.header(), Logger: o.Logger,
 	}, &state, nil
+}
+
+// header is what goes upstream with each generation. A turn with tools of the host
+// asks more than once, with other bodies, so one key for all would be wrong.
+func (t *Turn) header() http.Header {
+	if t.tools == nil {
+		return t.request.Header
+	}
+	h := t.request.Header.Clone()
+	h.Del("Idempotency-Key")
+	return h
 }

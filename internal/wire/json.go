@@ -143,6 +143,11 @@ func String(v jsontext.Value) (string, bool) {
 	if !ok {
 		return "", false
 	}
+	return Unquote(b)
+}
+
+// Unquote is the text of a JSON string's contents, such as a member's name.
+func Unquote(b []byte) (string, bool) {
 	if bytes.IndexByte(b, '\\') < 0 && utf8.Valid(b) {
 		return string(b), true
 	}

@@ -13,9 +13,11 @@ import (
 	"github.com/metier-run/metier/internal/wire"
 )
 
+func testBounds() Bounds { return Bounds{Messages: 3, Tools: 4, Model: 64} }
+
 func decode(t *testing.T, body string) *Request {
 	t.Helper()
-	r, err := DecodeRequest([]byte(body), false)
+	r, err := DecodeRequest([]byte(body), testBounds(), false)
 	if err != nil {
 		t.Fatalf("DecodeRequest(%s): %v", body, err)
 	}
@@ -118,8 +120,14 @@ func TestDecodeRequestRefuses(t *testing.T) {
 		{`{"model":"m","messages":[{"role":"user"}],"stream":"yes"}`, "stream", "true or false"},
 		{`{"model":"m","messages":[{"role":"user"}],"n":0}`, "n", "whole number"},
 		{`{"model":"m","messages":[{"role":"user"}],"n":1.5}`, "n", "whole number"},
+		{`{"model":"small","Model":"big","messages":[{"role":"user"}]}`, "Model", `write "model"`},
+		{`{"model":"small","MODE\u004c":"big","messages":[{"role":"user"}]}`, "MODEL", `write "model"`},
+		{`{"model":"m","messages":[{"role":"user"}],"ſtream":true}`, "ſtream", `write "stream"`},
+		{`{"model":"` + strings.Repeat("m", 65) + `","messages":[{"role":"user"}]}`, "model", "limit is 64"},
+		{`{"model":"m","messages":[{"role":"u"},{"role":"u"},{"role":"u"},{"role":"u"}]}`, "messages", "more than 3"},
+		{`{"model":"m","messages":[{"role":"u"}],"tools":[{},{},{},{},{}]}`, "tools", "more than 4"},
 	} {
-		_, err := DecodeRequest([]byte(c.in), false)
+		_, err := DecodeRequest([]byte(c.in), testBounds(), false)
 		e, ok := errors.AsType[*DecodeError](err)
 		if !ok || e.Param != c.param || !strings.Contains(e.Message, c.want) {
 			t.Errorf("DecodeRequest(%s) = %v, want a DecodeError about %q with %q", c.in, err, c.param, c.want)
@@ -213,14 +221,14 @@ func FuzzDecodeRequest(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r, err := DecodeRequest(body, true)
+		r, err := DecodeRequest(body, testBounds(), true)
 		if err != nil {
 			return
 		}
 		r.Messages[0].Tail = "tail"
 		r.Choice = llm.ChoiceAuto
 		out := encodeRequest(r.Request)
-		again, err := DecodeRequest(out, true)
+		again, err := DecodeRequest(out, testBounds(), true)
 		if err != nil {
 			t.Fatalf("%s became %s, which is no request: %v", body, out, err)
 		}

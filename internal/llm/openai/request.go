@@ -3,6 +3,7 @@ package openai
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -19,8 +20,13 @@ type Request struct {
 	IncludeUsage bool
 }
 
-// DecodeError is a request that is not of the format. Param names the member.
-type DecodeError struct{ Param, Message string }
+// DecodeError is a request that is not of the format. Param names the member;
+// Detail is the code of the limit that it breaks, if it is one.
+type DecodeError struct{ Param, Detail, Message string }
+
+// Bounds limit what a request may hold, in messages, tools, and bytes of the
+// model's name: small JSON can become many objects.
+type Bounds struct{ Messages, Tools, Model int }
 
 // Error is the text.
 func (e *DecodeError) Error() string { return e.Message }
@@ -29,7 +35,7 @@ func (e *DecodeError) Error() string { return e.Message }
 // change afterwards. Members of other hosts' extensions stay in Rest, where
 // [Request.Take] finds them. With full, messages are decoded for a provider of
 // another dialect. The error is a [*DecodeError].
-func DecodeRequest(body []byte, full bool) (*Request, error) {
+func DecodeRequest(body []byte, bounds Bounds, full bool) (*Request, error) {
 	if err := wire.Check(body); err != nil {
 		return nil, &DecodeError{Message: "the body is not valid JSON: " + err.Error()}
 	}
@@ -38,7 +44,7 @@ func DecodeRequest(body []byte, full bool) (*Request, error) {
 	}
 	r := &Request{Request: &llm.Request{Dialect: llm.OpenAIChat}}
 	for c := wire.Object(body); c.Next(); {
-		if err := r.member(&c, full); err != nil {
+		if err := r.member(&c, bounds, full); err != nil {
 			return nil, err
 		}
 	}
@@ -51,23 +57,29 @@ func DecodeRequest(body []byte, full bool) (*Request, error) {
 	return r, nil
 }
 
-func (r *Request) member(c *wire.Cursor, full bool) error {
-	name, value := string(c.Name), c.Value
-	var err error
+func (r *Request) member(c *wire.Cursor, bounds Bounds, full bool) error {
+	name, err := memberName(c.Name)
+	if err != nil {
+		return err
+	}
+	value := c.Value
 	switch name {
 	case "messages":
-		r.Messages, err = decodeMessages(value, full)
+		r.Messages, err = decodeMessages(value, bounds.Messages, full)
 		value = nil
 	case "tools":
 		if wire.IsNull(value) {
 			break
 		}
-		r.Tools, err = decodeTools(value)
+		r.Tools, err = decodeTools(value, bounds.Tools)
 		value = nil
 	case "model":
 		text, ok := wire.String(value)
 		if !ok {
 			err = &DecodeError{Param: name, Message: `"model" must be a string`}
+		}
+		if len(text) > bounds.Model {
+			err = &DecodeError{Param: name, Detail: "model_name_too_long", Message: fmt.Sprintf(`"model" has %d bytes: the limit is %d`, len(text), bounds.Model)}
 		}
 		r.Model = text
 	case "stream":
@@ -86,6 +98,25 @@ func (r *Request) member(c *wire.Cursor, full bool) error {
 	}
 	r.Rest = append(r.Rest, llm.Member{Name: name, Value: value})
 	return err
+}
+
+// memberName is a member's name without escapes. Names that only differ in case
+// from one that the host reads are refused: some upstreams take them for it, and
+// the host has checked another value (a key's models, for one).
+func memberName(raw []byte) (string, error) {
+	name, ok := wire.Unquote(raw)
+	if !ok {
+		return "", &DecodeError{Message: fmt.Sprintf("the member %q has a name that is not valid JSON", raw)}
+	}
+	for _, known := range []string{
+		"model", "messages", "tools", "tool_choice", "stream", "stream_options", "n", "max_tokens", "max_completion_tokens",
+		"response_format", "skills", "skills_discovery", "multi_agent", "user", "safety_identifier",
+	} {
+		if known != name && strings.EqualFold(known, name) {
+			return "", &DecodeError{Param: name, Message: fmt.Sprintf("%q is not a member of the format: write %q", name, known)}
+		}
+	}
+	return name, nil
 }
 
 func boolean(name string, v jsontext.Value) (bool, error) {
@@ -109,13 +140,16 @@ func integer(name string, v jsontext.Value) (int, error) {
 	return n, nil
 }
 
-func decodeMessages(v jsontext.Value, full bool) ([]llm.Message, error) {
+func decodeMessages(v jsontext.Value, most int, full bool) ([]llm.Message, error) {
 	if v.Kind() != '[' {
 		return nil, &DecodeError{Param: "messages", Message: `"messages" must be an array of message objects`}
 	}
 	var messages []llm.Message
 	for c := wire.Array(v); c.Next(); {
-		at := fmt.Sprintf("messages[%d]", len(messages))
+		at := "messages[" + strconv.Itoa(len(messages)) + "]"
+		if len(messages) == most {
+			return nil, &DecodeError{Param: "messages", Detail: "too_many_messages", Message: fmt.Sprintf("the request has more than %d messages", most)}
+		}
 		if c.Value.Kind() != '{' {
 			return nil, &DecodeError{Param: at, Message: at + " must be an object with role and content"}
 		}
@@ -128,12 +162,15 @@ func decodeMessages(v jsontext.Value, full bool) ([]llm.Message, error) {
 	return messages, nil
 }
 
-func decodeTools(v jsontext.Value) ([]llm.Declaration, error) {
+func decodeTools(v jsontext.Value, most int) ([]llm.Declaration, error) {
 	if v.Kind() != '[' {
 		return nil, &DecodeError{Param: "tools", Message: `"tools" must be an array`}
 	}
 	var tools []llm.Declaration
 	for c := wire.Array(v); c.Next(); {
+		if len(tools) == most {
+			return nil, &DecodeError{Param: "tools", Detail: "too_many_tools", Message: fmt.Sprintf("the request has more than %d tools", most)}
+		}
 		d := llm.Declaration{Raw: llm.Raw{Dialect: llm.OpenAIChat, Bytes: c.Value}}
 		// Custom tools have their definition under another member.
 		for _, kind := range []string{"function", "custom"} {

@@ -245,6 +245,8 @@ func TestForgets(t *testing.T) {
 		{"no end user any more", talk{more: `,"user":"ann"`}, func(c *talk) { c.more = "" }, true},
 		{"a narrower selection", talk{more: `,"skills":["release-notes","meeting-minutes"]`}, func(c *talk) { c.more = `,"skills":["release-notes"]` }, true},
 		{"discovery off", talk{more: `,"skills":["release-notes"]`}, func(c *talk) { c.more = `,"skills":["release-notes"],"skills_discovery":false` }, true},
+		{"another key for the upstream", talk{header: []string{"Authorization", "Bearer ann"}}, func(c *talk) { c.header = []string{"Authorization", "Bearer bob"} }, true},
+		{"the same key for the upstream", talk{header: []string{"Authorization", "Bearer ann"}}, func(*talk) {}, false},
 		{"an edited first message", talk{}, func(c *talk) { c.messages[0] = user("question one, edited") }, true},
 		{"an edited answer", talk{}, func(c *talk) { c.messages[1] = c.history.assistant("something else", "") }, true},
 	} {

@@ -47,13 +47,19 @@ type Options struct {
 type Door struct {
 	options   Options
 	keepAlive time.Duration
+	bounds    openai.Bounds
 }
 
 var _ server.Door = (*Door)(nil)
 
 // New makes the door.
 func New(o Options) *Door {
-	return &Door{options: o, keepAlive: o.Limits.Duration(config.KeepAlive)}
+	return &Door{
+		options: o, keepAlive: o.Limits.Duration(config.KeepAlive),
+		bounds: openai.Bounds{
+			Messages: o.Limits.Int(config.RequestMessages), Tools: o.Limits.Int(config.RequestTools), Model: o.Limits.Int(config.RequestModel),
+		},
+	}
 }
 
 // Routes are those of DESIGN section 6 that the door has so far.
@@ -100,7 +106,7 @@ func (d *Door) decode(r *http.Request) (*openai.Request, gateway.Request, error)
 	if err != nil {
 		return nil, gateway.Request{}, err
 	}
-	req, err := openai.DecodeRequest(body, d.options.Gateway.Dialect() != llm.OpenAIChat)
+	req, err := openai.DecodeRequest(body, d.bounds, d.options.Gateway.Dialect() != llm.OpenAIChat)
 	if err != nil {
 		return nil, gateway.Request{}, err
 	}

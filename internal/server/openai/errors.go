@@ -56,7 +56,7 @@ func faultOf(err error) *fault.Error {
 		return e
 	}
 	if e, ok := errors.AsType[*openai.DecodeError](err); ok {
-		return &fault.Error{Code: fault.Invalid, Message: e.Message, Param: e.Param, Err: err}
+		return &fault.Error{Code: fault.Invalid, Message: e.Message, Param: e.Param, Detail: e.Detail, Err: err}
 	}
 	if e, ok := errors.AsType[*llm.StreamError](err); ok {
 		return fault.Wrap(err, fault.Upstream, "the upstream's answer broke: %s", e.Message)

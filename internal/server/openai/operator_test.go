@@ -75,3 +75,44 @@ func TestKeyedContinuity(t *testing.T) {
 		t.Errorf("bob's turn took %d rounds, want 2: what ann's model read is hers", got)
 	}
 }
+
+// TestOtherModels: a key that may use some models cannot name others beside them.
+func TestOtherModels(t *testing.T) {
+	o := rigOptions{}
+	r := newRig(t, o)
+	for _, c := range []struct {
+		name, more string
+		models     []string
+		want       int
+	}{
+		{"fallbacks", `,"fallbacks":["big"]`, []string{"hello"}, http.StatusForbidden},
+		{"a router's list", `,"models":["big"]`, []string{"hello"}, http.StatusForbidden},
+		{"any case", `,"Models":["big"]`, []string{"hello"}, http.StatusForbidden},
+		{"a name that only looks the same", `,"Model":"big"`, []string{"hello"}, http.StatusBadRequest},
+		{"all models", `,"models":["big"]`, nil, http.StatusOK},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r.as(t, o, access.Caller{ID: "ann", Tenant: access.DefaultTenant, Models: c.models})
+			res, body := r.post(t, `{"model":"hello","messages":[{"role":"user","content":"hi"}]`+c.more+`}`)
+			if res.StatusCode != c.want {
+				t.Errorf("%d %s, want %d", res.StatusCode, body, c.want)
+			}
+		})
+	}
+}
+
+// TestIdempotencyKey: it names one request to the upstream, so it goes along only
+// where a turn makes no more than one.
+func TestIdempotencyKey(t *testing.T) {
+	r := newRig(t, rigOptions{})
+	for more, want := range map[string]string{`,"skills_discovery":false`: "once", "": ""} {
+		res, body := r.post(t, `{"model":"hello","messages":[{"role":"user","content":"hi"}]`+more+`}`, "Idempotency-Key", "once")
+		if res.StatusCode != http.StatusOK {
+			t.Fatalf("%d %s", res.StatusCode, body)
+		}
+		sent := r.upstream.Requests()
+		if got := sent[len(sent)-1].Header.Get("Idempotency-Key"); got != want {
+			t.Errorf("with %q the upstream saw %q, want %q", more, got, want)
+		}
+	}
+}
