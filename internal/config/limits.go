@@ -37,6 +37,7 @@ type Name string
 // The names.
 const (
 	RequestBody     Name = "request-body"
+	RequestTime     Name = "request-time"
 	RequestMessages Name = "request-messages"
 	RequestTools    Name = "request-tools"
 	RequestModel    Name = "request-model"
@@ -96,6 +97,7 @@ const (
 func Limits() []Limit {
 	return []Limit{
 		{RequestBody, 32 * mib, Bytes, kib, 1024 * mib, "max-body", "request_too_large", "size of a request's body"},
+		{RequestTime, 300, Seconds, 1, day, "", "request_timeout", "time to send a request's body"},
 		{RequestMessages, 16384, Count, 1, 1 << 20, "", "too_many_messages", "messages in a request"},
 		{RequestTools, 1024, Count, 1, 1 << 16, "", "too_many_tools", "tools in a request"},
 		{RequestModel, 512, Bytes, 64, 64 * kib, "", "model_name_too_long", "name of a model in a request"},

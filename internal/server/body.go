@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
+	"time"
 
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/fault"
@@ -18,6 +20,11 @@ func ReadBody(r *http.Request) ([]byte, error) {
 	if tooBig, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		e := fault.New(fault.TooLarge, "the body is larger than %d bytes (limit %s): send less, or raise --max-body", tooBig.Limit, config.RequestBody)
 		e.Detail = "request_too_large"
+		return nil, e
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		e := fault.Wrap(err, fault.Invalid, "the body did not come in time (limit %s): send it at once", config.RequestTime)
+		e.Detail = "request_timeout"
 		return nil, e
 	}
 	if err != nil {
@@ -38,3 +45,19 @@ func readAll(r *http.Request) ([]byte, error) {
 
 // presized is the longest length that is believed before the bytes are there.
 const presized = 1 << 20
+
+// timedBody lifts the deadline of the connection when the body has ended: what is
+// read behind it only shows whether the client is still there.
+type timedBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+// Read reads the body.
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}

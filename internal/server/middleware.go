@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -100,12 +101,16 @@ func loopbackName(hostport string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// bound refuses bodies above the limit while they are read.
+// bound refuses bodies above the limit while they are read, and those that take
+// too long.
 func (s *Server) bound(next http.Handler) http.Handler {
-	most := s.options.Limits.Get(config.RequestBody)
+	most, longest := s.options.Limits.Get(config.RequestBody), s.options.Limits.Duration(config.RequestTime)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != nil && r.Body != http.NoBody {
-			r.Body = http.MaxBytesReader(w, r.Body, most)
+			control := http.NewResponseController(w)
+			// A writer without deadlines has no connection that could be held.
+			_ = control.SetReadDeadline(time.Now().Add(longest))
+			r.Body = &timedBody{http.MaxBytesReader(w, r.Body, most), control}
 		}
 		next.ServeHTTP(w, r)
 	})

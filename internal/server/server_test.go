@@ -198,6 +198,71 @@ func TestBodyBound(t *testing.T) {
 	}
 }
 
+// TestSlowBody: a body that does not come holds its connection for a bounded
+// time, and one that came holds no handler to it.
+func TestSlowBody(t *testing.T) {
+	for name, c := range map[string]struct{ pause, work time.Duration }{
+		"a slow body":    {pause: 2 * time.Hour},
+		"a slow handler": {work: 2 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				var detail string
+				d := door{"POST /v1/x": func(w http.ResponseWriter, r *http.Request) {
+					if _, err := server.ReadBody(r); err != nil {
+						detail = fault.From(err).Detail
+						w.WriteHeader(http.StatusBadRequest)
+						return
+					}
+					select {
+					case <-r.Context().Done():
+						t.Errorf("the handler was cancelled after %s: %v", time.Since(began), context.Cause(r.Context()))
+					case <-time.After(c.work):
+					}
+				}}
+				l := newPipes()
+				ctx, stop := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- server.New(options(d, true)).Serve(ctx, l) }()
+				body, send := io.Pipe()
+				sent := make(chan struct{})
+				go func() {
+					defer close(sent)
+					_, _ = send.Write([]byte("{"))
+					<-time.After(c.pause)
+					_, _ = send.Write([]byte("}"))
+					_ = send.Close()
+				}()
+				client := l.client()
+				res, err := client.Post("http://127.0.0.1/v1/x", "application/json", body)
+				took := time.Since(began)
+				switch {
+				case err == nil && c.pause == 0:
+					if res.StatusCode != http.StatusOK || took != c.work {
+						t.Errorf("%d after %s", res.StatusCode, took)
+					}
+				case c.pause > 0:
+					if detail != "request_timeout" || took > 10*time.Minute {
+						t.Errorf("the body was given up with %q after %s (%v)", detail, took, err)
+					}
+				default:
+					t.Error(err)
+				}
+				if res != nil {
+					_ = res.Body.Close()
+				}
+				<-sent
+				client.CloseIdleConnections()
+				stop()
+				if err := <-done; err != nil && !errors.Is(err, http.ErrServerClosed) {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 func codeOf(err error) fault.Code {
 	if err == nil {
 		return ""
