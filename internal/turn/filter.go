@@ -62,6 +62,10 @@ func newFilter(c crew, before llm.Usage, later bool) *filter {
 // pass is the piece as the client may see it, and whether anything is left.
 // It returns p itself when nothing had to change.
 func (f *filter) pass(p *llm.Piece) (*llm.Piece, bool) {
+	if p.Choice != 0 && !f.crew.alone {
+		// With tools of the host there is one answer; another could hold its calls.
+		return p, false
+	}
 	ends := p.Finish != "" || p.Reply != nil
 	if p.Choice != 0 || (len(p.Calls) == 0 && p.Finish == "" && p.Usage == nil && len(f.pending) == 0) {
 		return p, p.Text != "" || p.Reasoning != "" || len(p.Raw.Bytes) > 0

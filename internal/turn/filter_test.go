@@ -42,6 +42,18 @@ func TestSplitNames(t *testing.T) {
 	}
 }
 
+// TestOtherChoices: an alternative that nobody asked for does not show the host's
+// calls, and one that was asked for passes.
+func TestOtherChoices(t *testing.T) {
+	for _, alone := range []bool{true, false} {
+		p := llm.Piece{Text: "text", Calls: named("read").Calls}
+		p.Choice = 1
+		if _, ok := newFilter(crew{hosts: []string{"read"}, alone: alone}, llm.Usage{}, false).pass(&p); ok != alone {
+			t.Errorf("without a host %v: shown %v", alone, ok)
+		}
+	}
+}
+
 func named(name string) llm.Piece {
 	return llm.Piece{Calls: []llm.CallDelta{{ID: "c", Name: name}}}
 }
