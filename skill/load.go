@@ -15,7 +15,7 @@ import (
 // skill, and what lies below it belongs to it; a root may be one itself.
 // Folders called .git and node_modules are passed over. A link to a folder
 // inside a root is resolved once, here; a folder that several links name is
-// loaded once. It reads each manifest, and of other files the start, which tells
+// loaded once. A link to a folder that holds the root itself is refused. It reads each manifest, and of other files the start, which tells
 // text from binary.
 //
 // It fails with a [*RootError] when a root cannot be read, with a [*LimitError]
@@ -77,6 +77,7 @@ type folder struct {
 	dir  string // as named, for people
 	real string // links resolved
 	link bool
+	top  string // the root that it was reached from, links resolved
 }
 
 // root looks at a root level by level, so that of two skills of one name in a
@@ -97,7 +98,7 @@ func (l *loader) root(ctx context.Context, root Root) error {
 		return &RootError{Dir: root.Dir, Setting: root.Setting, Err: hidePath(err)}
 	}
 	seen := map[string]bool{}
-	level := []folder{{dir: dir, real: real}}
+	level := []folder{{dir: dir, real: real, top: real}}
 	for depth := 0; depth <= l.max.depth && len(level) > 0; depth++ {
 		if level, err = l.level(ctx, level, seen, cmp.Or(root.Origin, Discovered)); err != nil {
 			return err
@@ -159,7 +160,7 @@ func (l *loader) look(f folder) (isSkill bool, below []folder) {
 		switch {
 		case skipped(e.Name()):
 		case e.IsDir():
-			below = append(below, folder{dir: filepath.Join(f.dir, e.Name()), real: filepath.Join(f.real, e.Name())})
+			below = append(below, folder{dir: filepath.Join(f.dir, e.Name()), real: filepath.Join(f.real, e.Name()), top: f.top})
 		case e.Type()&fs.ModeSymlink != 0:
 			below = append(below, l.behind(f, e.Name())...)
 		}
@@ -177,8 +178,18 @@ func (l *loader) behind(f folder, name string) []folder {
 	case err != nil:
 		l.fail(link, fmt.Errorf("the link leads to nothing that can be read: %w", err))
 		return nil
+	case holds(real, f.top):
+		// To follow it would be to scan, and to watch, what may be the whole disk.
+		l.fail(link, fmt.Errorf("the link leads to %q, which holds the skills directory itself: link to the folder of a skill instead", real))
+		return nil
 	}
-	return []folder{{dir: link, real: real, link: true}}
+	return []folder{{dir: link, real: real, link: true, top: f.top}}
+}
+
+// holds reports whether top lies below dir.
+func holds(dir, top string) bool {
+	rel, err := filepath.Rel(dir, top)
+	return err == nil && rel != "." && filepath.IsLocal(rel)
 }
 
 var errNoDir = errors.New("it is not a directory")

@@ -165,7 +165,11 @@ func TestLoadLinks(t *testing.T) {
 	dir := write(t, map[string]string{
 		"out/far/SKILL.md": manifest("far"),
 		"root/near":        "-> ../out/far", // elsewhere, and named otherwise
-		"root/up":          "-> ..",         // a circle
+		"root/up":          "-> ..",         // holds the root
+		"root/disk":        "-> /",
+		"root/deep/up":     "-> ../../..",
+		"root/more":        "-> ../out/more",
+		"out/more/back":    "-> ../..",
 		"root/self":        "-> .",
 		"root/gone":        "-> nothing",
 		"root/b/SKILL.md":  manifest("b"),
@@ -177,8 +181,15 @@ func TestLoadLinks(t *testing.T) {
 		t.Error(diff)
 	}
 	got := strings.Join(failures(s, dir), "\n")
+	if strings.Contains(got, "root/self") {
+		t.Errorf("a link to the root itself, which is passed over, is a failure: %s", got)
+	}
 	for _, want := range []string{
 		`load skill root/a: it is the folder of the skill "b", which is loaded already: remove the link`,
+		"load skill root/up: the link leads to ",
+		`load skill root/disk: the link leads to "/", which holds the skills directory itself: link to the folder of a skill instead`,
+		"load skill root/deep/up: the link leads to ",
+		"load skill root/more/back: the link leads to ",
 		"load skill root/gone: the link leads to nothing that can be read",
 	} {
 		if !strings.Contains(got, want) {
@@ -314,6 +325,26 @@ func TestDefaultRoots(t *testing.T) {
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s: %s", tt.from, diff)
 		}
+	}
+}
+
+// TestGitRootEndsBelowForeign: what lies in another user's directory is nobody's
+// repository, even if one of ours is above it.
+func TestGitRootEndsBelowForeign(t *testing.T) {
+	dir := write(t, map[string]string{".git/HEAD": "x", "theirs/.git/HEAD": "x", "theirs/mine/x": "x", "mine/a/x": "x"})
+	theirs := filepath.Join(dir, "theirs")
+	ours := func(at string) bool { return at != theirs }
+	for from, want := range map[string]string{
+		filepath.Join(theirs, "mine"):   filepath.Join(theirs, "mine"),
+		theirs:                          theirs,
+		filepath.Join(dir, "mine", "a"): dir,
+	} {
+		if got := gitRoot(from, ours); got != want {
+			t.Errorf("from %s: %s, want %s", from, got, want)
+		}
+	}
+	if got := gitRoot(theirs, func(string) bool { return false }); got != theirs {
+		t.Errorf("nothing is ours: %s", got)
 	}
 }
 

@@ -326,10 +326,15 @@ func words(s string) []string {
 	})
 }
 
-// oneLine puts single spaces for white space and control characters.
+// oneLine puts single spaces for white space and control characters, and leaves
+// out what formats without being seen: joiners, marks of direction, tags. A person
+// must be able to read all that a model is told.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		switch {
+		case unicode.Is(unicode.Cf, r):
+			return -1
+		case unicode.IsControl(r):
 			return ' '
 		}
 		return r

@@ -89,6 +89,7 @@ func TestParseDescriptions(t *testing.T) {
 		{"three dashes in a block", "description: |\n  a\n  ---\n  b", "a --- b"},
 		{"number", "description: 42", "42"},
 		{"alias", "x: &d hello\ndescription: *d", "hello"},
+		{"characters that are not seen", `description: "a\u200b\u202eb\u2066c\ufeff \U000e0041d"`, "abc d"},
 		{"control characters", `description: "a\x1bb\u2028c"`, "a b c"},
 	}
 	for _, tt := range tests {

@@ -61,14 +61,15 @@ type limits struct {
 
 // DefaultRoots are the .agents/skills directories from dir up to the root of its
 // Git repository, the closest first. Outside a repository only dir's own counts,
-// and no directory of the user's or the host's ever does. All are optional: one
+// and no directory of the user's or the host's ever does. A repository ends below
+// a directory that another user owns, as it does for Git (its safe.directory). All are optional: one
 // that does not exist yet is found by the scan after it has appeared.
 func DefaultRoots(dir string) ([]Root, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("find skills: %w", err)
 	}
-	top := gitRoot(dir)
+	top := gitRoot(dir, ours)
 	var roots []Root
 	for {
 		skills := filepath.Join(dir, ".agents", "skills")
@@ -82,14 +83,16 @@ func DefaultRoots(dir string) ([]Root, error) {
 	}
 }
 
-// gitRoot is the closest directory that holds a .git, or dir if none does.
-func gitRoot(dir string) string {
-	for at := dir; ; at = filepath.Dir(at) {
+// gitRoot is the closest directory that holds a .git, or dir if none does before
+// one that is not ours: whoever owns it could plant skills above everybody's work.
+func gitRoot(dir string, ours func(string) bool) string {
+	for at := dir; ours(at); at = filepath.Dir(at) {
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
 			return at
 		}
 		if filepath.Dir(at) == at {
-			return dir
+			break
 		}
 	}
+	return dir
 }

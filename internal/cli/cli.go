@@ -61,8 +61,14 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // sentence is what a person reads of an error: its own text, and the cause
-// where that says more.
-func sentence(err error) string { return strings.TrimSpace(err.Error()) }
+// where that says more. It may quote files and servers, so only its lines are kept.
+func sentence(err error) string {
+	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	for i, line := range lines {
+		lines[i] = printable(line)
+	}
+	return strings.Join(lines, "\n")
+}
 
 // session is what all commands share.
 type session struct {

@@ -18,6 +18,7 @@ import (
 // file is what the configuration files say beyond flags.
 type file struct {
 	paths     []string
+	found     bool              // in the working directory: nobody named it (trust.go)
 	from      map[string]string // by flag, where the file that set it does so
 	discovery config.Discovery
 	models    map[string]config.Model
@@ -32,17 +33,13 @@ func (s *session) fromFiles(set *pflag.FlagSet) error {
 	if set.Lookup("skills-dir") == nil && set.Lookup("upstream") == nil {
 		return nil
 	}
-	paths, err := s.configFiles()
+	d, paths, err := s.openFiles()
 	if err != nil {
 		return err
 	}
-	d, err := config.OpenFiles(paths...)
-	if err != nil {
-		return fault.Usage("%w", err)
-	}
 	serve, skills := config.ReadServe(d), config.ReadSkills(d)
 	s.file = file{
-		paths: paths, from: map[string]string{}, discovery: skills.Discovery,
+		paths: paths, found: len(s.flags.configs) == 0, from: map[string]string{}, discovery: skills.Discovery,
 		models: config.ReadModels(d), llms: config.ReadLLMs(d), keys: config.ReadKeys(d),
 	}
 	if err := d.Check(); err != nil {
@@ -54,19 +51,32 @@ func (s *session) fromFiles(set *pflag.FlagSet) error {
 	return s.apply(set, append(serve, skills.Settings...))
 }
 
-// configFiles are those that were named, or the one in the working directory if
+// openFiles reads those that were named, or the one in the working directory if
 // it is there.
-func (s *session) configFiles() ([]string, error) {
-	if len(s.flags.configs) > 0 {
-		return s.flags.configs, nil
+func (s *session) openFiles() (*config.Document, []string, error) {
+	paths := s.flags.configs
+	if len(paths) > 0 {
+		d, err := config.OpenFiles(paths...)
+		if err != nil {
+			return nil, nil, fault.Usage("%w", err)
+		}
+		return d, paths, nil
 	}
-	switch _, err := os.Stat(config.FileName); {
+	var sources []config.Source
+	text, err := readFound(config.FileName)
+	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("read configuration: %w", err)
+		return nil, nil, fault.Usage("read configuration: %w", err)
+	default:
+		paths = []string{config.FileName}
+		sources = []config.Source{{Name: config.FileName, Text: text}}
 	}
-	return []string{config.FileName}, nil
+	d, err := config.ParseFiles(sources...)
+	if err != nil {
+		return nil, nil, fault.Usage("%w", err)
+	}
+	return d, paths, nil
 }
 
 // apply sets flags. What the file says of its own upstream is no word about
@@ -78,6 +88,9 @@ func (s *session) apply(set *pflag.FlagSet, settings []config.Setting) error {
 		flag := set.Lookup(v.Flag)
 		if flag == nil || flag.Changed || (other && ofOneUpstream(v.Flag)) {
 			continue
+		}
+		if err := s.file.mayOpen(v); err != nil {
+			return err
 		}
 		for _, text := range v.Values {
 			if err := set.Set(v.Flag, text); err != nil {
@@ -103,6 +116,9 @@ func (s *session) upstream() (app.Upstream, error) {
 		return app.Upstream{}, fault.Usage("%w", err)
 	}
 	if !ok {
+		if err := s.file.maySend(s.file.from["upstream"], f.upstreamKey, f.upstream); err != nil {
+			return app.Upstream{}, err
+		}
 		key, err := app.UpstreamKey(f.upstream, f.upstreamKey)
 		return app.Upstream{URL: f.upstream, Type: f.upstreamType, Key: key}, err
 	}
@@ -113,6 +129,9 @@ func (s *session) upstream() (app.Upstream, error) {
 	if one.KeyEnv == "" {
 		u.Key, err = app.UpstreamKey(u.URL, "")
 		return u, err
+	}
+	if err := s.file.maySend(one.From, one.KeyEnv, one.BaseURL); err != nil {
+		return app.Upstream{}, err
 	}
 	u.Key, err = variable(one.From+" api_key_env", one.KeyEnv)
 	return u, err

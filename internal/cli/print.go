@@ -2,6 +2,10 @@ package cli
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -16,6 +20,31 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		return fault.Usage("%s takes no arguments, and got %q (see %s --help)", cmd.CommandPath(), args[0], cmd.CommandPath())
 	}
 	return nil
+}
+
+// printable keeps text of a stranger from steering the terminal, and from showing
+// other than it is: characters that format are taken out, those that control
+// become spaces.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.Is(unicode.Cf, r):
+			return -1
+		case unicode.IsControl(r):
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// shownPath is a path as people read it: quoted, with escapes, when it holds what
+// is not to be seen.
+func shownPath(path string) string {
+	hidden := func(r rune) bool { return !strconv.IsPrint(r) }
+	if !utf8.ValidString(path) || strings.ContainsFunc(path, hidden) {
+		return strconv.Quote(path)
+	}
+	return path
 }
 
 // printJSON prints a value for other programs to read.

@@ -139,7 +139,7 @@ func listing(snapshot *skill.Snapshot) skillListing {
 // sayNotLoaded tells the operator which folders look like skills and are none.
 func (s *session) sayNotLoaded(l skillListing) {
 	for _, e := range l.Errors {
-		fmt.Fprintf(s.std.Err, "skills: not loaded: %s: %s\n", e.Path, strings.ReplaceAll(e.Message, "\n", " "))
+		fmt.Fprintf(s.std.Err, "skills: not loaded: %s: %s\n", shownPath(e.Path), printable(e.Message))
 	}
 }
 
@@ -151,13 +151,16 @@ func (s *session) printSkills(snapshot *skill.Snapshot) {
 		fmt.Fprintln(s.std.Err, noSkills)
 	}
 	for _, k := range l.Skills {
-		fmt.Fprintf(s.std.Out, "%s\n    %s\n    %s, %s, %s\n", k.Name, k.Description, plural(k.Files, "file"), k.Origin, k.Path)
+		fmt.Fprintf(s.std.Out, "%s\n    %s\n    %s, %s, %s\n", k.Name, k.Description, plural(k.Files, "file"), k.Origin, shownPath(k.Path))
 		for _, w := range k.Warnings {
-			fmt.Fprintf(s.std.Out, "    warning: %s\n", w)
+			fmt.Fprintf(s.std.Out, "    warning: %s\n", printable(w))
 		}
 	}
 	for _, e := range l.Errors {
-		fmt.Fprintf(s.std.Out, "not loaded: %s\n    %s\n", e.Path, strings.ReplaceAll(e.Message, "\n", "\n    "))
+		fmt.Fprintf(s.std.Out, "not loaded: %s\n", shownPath(e.Path))
+		for line := range strings.SplitSeq(e.Message, "\n") {
+			fmt.Fprintf(s.std.Out, "    %s\n", printable(line))
+		}
 	}
 }
 

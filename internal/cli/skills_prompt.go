@@ -28,6 +28,10 @@ func (s *session) newSkillsToPrompt() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if shownPath(p.Location) != p.Location {
+					// A line of its own would be read as the catalog's, and an escape opens no file.
+					return fmt.Errorf("%q holds characters that cannot be seen, so no model could open it: rename the folder", p.Location)
+				}
 				all = append(all, p)
 			}
 			_, err = fmt.Fprintln(s.std.Out, validate.Prompt(all))

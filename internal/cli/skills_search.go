@@ -72,7 +72,7 @@ func (s *session) searchSkills(cmd *cobra.Command, query string, asJSON bool) er
 func (s *session) searchDoc(ctx context.Context, k skill.Skill) search.Doc {
 	body, err := k.Body(ctx)
 	if err != nil {
-		fmt.Fprintf(s.std.Err, "warning: %v\n", err)
+		fmt.Fprintf(s.std.Err, "warning: %s\n", printable(err.Error()))
 	}
 	return search.Doc{ID: k.Name, Text: strings.Join(append([]string{k.Name, k.Description}, search.Headings(body)...), "\n")}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
@@ -57,7 +56,7 @@ func findSkill(snapshot *skill.Snapshot, name string) (skill.Skill, error) {
 	}
 	for _, e := range snapshot.Errors() {
 		if strings.EqualFold(filepath.Base(e.Dir), strings.TrimSpace(name)) {
-			return skill.Skill{}, fmt.Errorf("the skill in %s did not load: %w", e.Dir, e.Err)
+			return skill.Skill{}, fmt.Errorf("the skill in %s did not load: %w", shownPath(e.Dir), e.Err)
 		}
 	}
 	var names []string
@@ -87,7 +86,7 @@ func (s *session) showFile(cmd *cobra.Command, k skill.Skill, name string, asJSO
 	case asJSON:
 		return s.printJSON(shownFile{Skill: k.Name, Path: page.Path, Bytes: page.Total, Binary: page.Binary, Text: page.Text})
 	case page.Binary:
-		return fmt.Errorf("%s of %s is not text (%d bytes) and is not printed; it is %s", page.Path, k.Name, page.Total, filepath.Join(k.Dir(), filepath.FromSlash(page.Path)))
+		return fmt.Errorf("%s of %s is not text (%d bytes) and is not printed; it is %s", shownPath(page.Path), k.Name, page.Total, shownPath(filepath.Join(k.Dir(), filepath.FromSlash(page.Path))))
 	}
 	_, err = io.WriteString(s.std.Out, page.Text)
 	return err
@@ -127,7 +126,7 @@ func (s *session) showSkill(cmd *cobra.Command, k skill.Skill, asJSON bool) erro
 		if !f.Text {
 			note += ", not text"
 		}
-		fmt.Fprintf(t, "  %s\t%d bytes\t%s\n", f.Path, f.Bytes, note)
+		fmt.Fprintf(t, "  %s\t%d bytes\t%s\n", shownPath(f.Path), f.Bytes, note)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -162,7 +161,7 @@ func facts(k skill.Skill, body string) [][2]string {
 		{"instructions", fmt.Sprintf("%s, about %d tokens (metier skills show %s SKILL.md)", plural(strings.Count(body, "\n")+1, "line"), (len(body)+tokenBytes-1)/tokenBytes, k.Name)},
 		{"size", fmt.Sprintf("%s, %d bytes", plural(len(k.Files), "file"), k.Bytes)},
 		{"origin", string(k.Origin)},
-		{"path", k.Dir()},
+		{"path", shownPath(k.Dir())},
 		{"modified", k.Modified.UTC().Format(time.RFC3339)},
 		{"digest", k.Digest()},
 	}
@@ -179,14 +178,4 @@ func joined[V any](m map[string]V) string {
 		parts = append(parts, key+": "+value)
 	}
 	return strings.Join(parts, ", ")
-}
-
-// printable keeps text of a stranger from steering the terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, s)
 }

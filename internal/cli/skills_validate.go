@@ -125,7 +125,7 @@ func skillFolders(args []string) ([]string, error) {
 // standard error, in the reference's form.
 func (s *session) printVerdicts(all []verdict, label bool) {
 	for _, v := range all {
-		path := v.Path
+		path := shownPath(v.Path)
 		if label {
 			path += " (" + string(v.Target) + ")"
 		}
@@ -146,10 +146,10 @@ func (s *session) printVerdicts(all []verdict, label bool) {
 func printFinding(w io.Writer, t validate.Target, f validate.Finding) {
 	switch {
 	case f.Severity == validate.Error && t == validate.Spec:
-		fmt.Fprintf(w, "  - %s\n", f.Message)
+		fmt.Fprintf(w, "  - %s\n", printable(f.Message))
 	case f.Severity == validate.Error:
-		fmt.Fprintf(w, "  - %s\n", f)
+		fmt.Fprintf(w, "  - %s\n", printable(f.String()))
 	case t != validate.Spec:
-		fmt.Fprintf(w, "  %s: %s\n", f.Severity, f)
+		fmt.Fprintf(w, "  %s: %s\n", f.Severity, printable(f.String()))
 	}
 }

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/metier-run/metier/internal/app"
+	"github.com/metier-run/metier/internal/config"
+	"github.com/metier-run/metier/internal/fault"
+)
+
+// A metier.toml that merely lies in the working directory may be somebody else's:
+// it came with a repository, or another user of the machine put it there. What it
+// says is obeyed as far as no secret leaves this machine and nobody is let in.
+// Whoever names it with -c has looked at it.
+
+// trusted tells how to lift what this file refuses.
+const trusted = "-c " + config.FileName
+
+// readFound reads a file that nobody named. What is checked and what is read is
+// one open file: its name may come to mean another one meanwhile.
+func readFound(name string) ([]byte, error) {
+	link, err := os.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		err = errors.Join(checkFound(name, link, os.Geteuid()), checkFound(name, info, os.Geteuid()))
+	}
+	var text []byte
+	if err == nil {
+		text, err = io.ReadAll(f)
+	}
+	return text, errors.Join(err, f.Close())
+}
+
+// checkFound refuses a file that another user owns or could have written. A link
+// has no mode of its own. Its group may write: where that is usual, each user has a
+// group of their own.
+func checkFound(name string, info fs.FileInfo, user int) error {
+	owner, known := ownerOf(info)
+	switch {
+	case !known:
+		return nil
+	case owner != user:
+		return fmt.Errorf("%s is owned by the user %d and not by you (%d): look at it, then name it with %s", name, owner, user, trusted)
+	case info.Mode()&fs.ModeSymlink == 0 && info.Mode().Perm()&0o002 != 0:
+		return fmt.Errorf("%s can be written by other users (%s): run chmod o-w %s, or name it with %s", name, info.Mode(), name, trusted)
+	}
+	return nil
+}
+
+// mayOpen refuses a setting that lets everybody in.
+func (f file) mayOpen(v config.Setting) error {
+	if f.found && v.Flag == "insecure" && v.Values[0] == "true" {
+		return fault.Usage("%s: a file that was not named cannot let everybody in: pass --insecure, or name the file with %s", v.From, trusted)
+	}
+	return nil
+}
+
+// maySend refuses to send a key to an address that the file chose and that is not
+// on this machine. from is where the file says the address, or empty when the
+// operator did.
+func (f file) maySend(from, variable, address string) error {
+	if !f.found || from == "" || variable == "" || address == "" || address == app.Demo || onThisMachine(address) {
+		return nil
+	}
+	return fault.Usage("%s: a file that was not named cannot send the variable %s to %s: look at it, then name it with %s", from, variable, address, trusted)
+}
+
+// onThisMachine reports whether a URL's host is loopback by its spelling. No name
+// is looked up: who answers for names is not known here.
+func onThisMachine(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	if strings.EqualFold(u.Hostname(), "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return err == nil && ip.IsLoopback()
+}
