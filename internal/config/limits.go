@@ -58,6 +58,7 @@ const (
 	UpstreamEvent   Name = "upstream-event"
 	UpstreamReply   Name = "upstream-reply"
 	UpstreamCalls   Name = "upstream-calls"
+	UpstreamChoices Name = "upstream-choices"
 	UpstreamEnd     Name = "upstream-end"
 	RescueHold      Name = "rescue-hold"
 	ContinuityBytes Name = "continuity"
@@ -117,7 +118,8 @@ func Limits() []Limit {
 		{UpstreamStall, 300, Seconds, 1, day, "upstream-stall", "upstream_stalled", "silence inside an upstream's stream"},
 		{UpstreamEvent, 8 * mib, Bytes, kib, 1024 * mib, "", "upstream_event_too_large", "size of one event of an upstream's stream"},
 		{UpstreamReply, 64 * mib, Bytes, kib, 1024 * mib, "", "upstream_reply_too_large", "size of one whole reply of an upstream"},
-		{UpstreamCalls, 256, Count, 1, 1 << 16, "", "upstream_too_many_calls", "calls in one reply of an upstream"},
+		{UpstreamCalls, 256, Count, 1, 1 << 16, "", "", "calls in one reply of an upstream"},
+		{UpstreamChoices, 128, Count, 1, 1024, "", "", "alternatives in one reply of an upstream"},
 		{UpstreamEnd, 1, Seconds, 1, 60, "", "", "time between an answer's end mark and the end of its body, after which the connection is given up"},
 		{RescueHold, 32 * kib, Bytes, kib, 256 * kib, "", "", "text held back while it may still become a call"},
 		{ContinuityBytes, 64 * mib, Bytes, 0, 1 << 40, "continuity", "", "hidden rounds remembered for one key; 0 remembers none"},

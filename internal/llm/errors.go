@@ -7,14 +7,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// StatusError is an upstream's own refusal. A door of the same dialect hands
-// status, body and headers on as they came.
+// StatusError is an upstream's own refusal. A door of the same dialect hands the
+// body and these headers on as they came, and the status if it is an error's.
 type StatusError struct {
 	// Upstream is the address that refused, for people.
 	Upstream string
 	Status   int
-	// Header holds the headers that a client acts on: Content-Type,
-	// Retry-After, rate limits and the upstream's request id.
+	// Header holds the headers that a client acts on: Retry-After, rate limits
+	// and the upstream's request id.
 	Header http.Header
 	Body   []byte
 	// Dialect is that of Body when it is a well-formed error object.

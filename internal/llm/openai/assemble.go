@@ -14,26 +14,16 @@ import (
 // back upstream byte for byte and a character that was cut in two is whole
 // again. The zero Assembly is ready.
 type Assembly struct {
-	fields []field
+	fields fields
 	calls  []assembledCall
-}
-
-// field is a member of the message, in order of first appearance.
-type field struct {
-	name string
-	// text collects the contents of JSON strings; values the elements of arrays;
-	// last is any other value.
-	text, values []byte
-	last         jsontext.Value
-	kind         jsontext.Kind
 }
 
 type assembledCall struct {
 	index     int
-	members   []field // id, type and whatever else the upstream sends
+	members   fields // id, type and whatever else the upstream sends
 	name      []byte
 	arguments []byte
-	extra     []field // unknown members of function
+	extra     fields // unknown members of function
 }
 
 // Delta takes a delta object, calls left out.
@@ -42,61 +32,22 @@ func (a *Assembly) Delta(v jsontext.Value) {
 		if c.Is("role") || c.Is("tool_calls") || wire.IsNull(c.Value) {
 			continue
 		}
-		a.fields = merge(a.fields, c.Name, c.Value)
+		a.fields.merge(c.Name, c.Value)
 	}
 }
 
 // Text takes text that came without a wire form.
 func (a *Assembly) Text(name, text string) {
 	if text != "" {
-		a.fields = merge(a.fields, []byte(name), wire.AppendString(nil, text))
+		a.fields.merge([]byte(name), wire.AppendString(nil, text))
 	}
 }
 
 // Plain takes text of the content that needs no escapes.
 func (a *Assembly) Plain(text []byte) {
-	i := slices.IndexFunc(a.fields, func(f field) bool { return f.name == "content" })
-	if i < 0 {
-		i = len(a.fields)
-		a.fields = append(a.fields, field{name: "content"})
-	}
-	a.fields[i].kind = '"'
-	a.fields[i].text = append(a.fields[i].text, text...)
-}
-
-func merge(fields []field, name []byte, v jsontext.Value) []field {
-	i := slices.IndexFunc(fields, func(f field) bool { return f.name == string(name) })
-	if i < 0 {
-		i = len(fields)
-		fields = append(fields, field{name: string(name)})
-	}
-	f := &fields[i]
-	f.kind = v.Kind()
-	switch f.kind {
-	case '"':
-		text, _ := wire.Contents(v)
-		f.text = append(f.text, text...)
-	case '[':
-		for c := wire.Array(v); c.Next(); {
-			if len(f.values) > 0 {
-				f.values = append(f.values, ',')
-			}
-			f.values = append(f.values, c.Value...)
-		}
-	default:
-		f.last = slices.Clone(v)
-	}
-	return fields
-}
-
-func (f field) append(dst []byte) []byte {
-	switch f.kind {
-	case '"':
-		return append(append(append(dst, '"'), f.text...), '"')
-	case '[':
-		return append(append(append(dst, '['), f.values...), ']')
-	}
-	return append(dst, f.last...)
+	f := a.fields.named([]byte("content"))
+	f.kind = '"'
+	f.text = append(f.text, text...)
 }
 
 // Call takes a fragment of a call whose index was made dense.
@@ -114,18 +65,12 @@ func (a *Assembly) Call(d llm.CallDelta) {
 			call.function(c.Value)
 		case c.Is("id") || c.Is("type"):
 			if s, _ := wire.Contents(c.Value); len(s) > 0 {
-				call.members = replace(call.members, string(c.Name), c.Value)
+				call.members.replace(c.Name, c.Value)
 			}
 		default:
-			call.members = replace(call.members, string(c.Name), c.Value)
+			call.members.replace(c.Name, c.Value)
 		}
 	}
-}
-
-// replace is merge for members that are repeated rather than continued.
-func replace(fields []field, name string, v jsontext.Value) []field {
-	fields = slices.DeleteFunc(fields, func(f field) bool { return f.name == name })
-	return merge(fields, []byte(name), v)
 }
 
 func (c *assembledCall) function(v jsontext.Value) {
@@ -142,7 +87,7 @@ func (c *assembledCall) function(v jsontext.Value) {
 			}
 			c.arguments = append(c.arguments, text...)
 		default:
-			c.extra = merge(c.extra, m.Name, m.Value)
+			c.extra.merge(m.Name, m.Value)
 		}
 	}
 }
@@ -150,7 +95,7 @@ func (c *assembledCall) function(v jsontext.Value) {
 func (c assembledCall) append(dst []byte) []byte {
 	dst = append(dst, '{')
 	typed := false
-	for _, f := range c.members {
+	for _, f := range c.members.list {
 		typed = typed || f.name == "type"
 		dst = f.append(append(append(append(dst, '"'), f.name...), '"', ':'))
 		dst = append(dst, ',')
@@ -163,7 +108,7 @@ func (c assembledCall) append(dst []byte) []byte {
 	dst = append(dst, `","arguments":"`...)
 	dst = append(dst, c.arguments...)
 	dst = append(dst, '"')
-	for _, f := range c.extra {
+	for _, f := range c.extra.list {
 		dst = f.append(append(append(append(dst, ',', '"'), f.name...), '"', ':'))
 	}
 	return append(dst, "}}"...)
@@ -172,10 +117,10 @@ func (c assembledCall) append(dst []byte) []byte {
 // Message is the assistant message as the upstream would have written it whole.
 func (a *Assembly) Message() jsontext.Value {
 	out := []byte(`{"role":"assistant"`)
-	if !slices.ContainsFunc(a.fields, func(f field) bool { return f.name == "content" }) {
+	if a.fields.get("content") == nil {
 		out = append(out, `,"content":null`...)
 	}
-	for _, f := range a.fields {
+	for _, f := range a.fields.list {
 		out = f.append(append(append(append(out, ',', '"'), f.name...), '"', ':'))
 	}
 	if len(a.calls) > 0 {

@@ -54,8 +54,9 @@ func (t *template) match(v jsontext.Value) ([]byte, bool) {
 	return text, utf8.Valid(text)
 }
 
-// learn makes a template of a chunk of one choice, 0, whose delta holds nothing
-// but content.
+// learn makes a template of a chunk of one choice, 0, that says nothing but the
+// content of its delta. Whatever else a choice holds, its log probabilities
+// above all, is something to collect even where it is as it was before.
 func (t *template) learn(v jsontext.Value) {
 	t.before = nil
 	choices, at := member(v, "choices", 0)
@@ -65,7 +66,7 @@ func (t *template) learn(v jsontext.Value) {
 	}
 	at += choice.Offset()
 	element := choice.Value
-	if choice.Next() {
+	if choice.Next() || !textOnly(element) {
 		return
 	}
 	delta, at := member(element, "delta", at)
@@ -80,6 +81,22 @@ func (t *template) learn(v jsontext.Value) {
 	}
 	t.before = append(t.before[:0], v[:at+1]...)
 	t.after = append(t.after[:0], v[at+1+len(text):]...)
+}
+
+// textOnly reports whether a choice has one delta and, but for its index,
+// nothing beside.
+func textOnly(choice jsontext.Value) bool {
+	deltas := 0
+	for c := wire.Object(choice); c.Next(); {
+		switch {
+		case c.Is("delta"):
+			deltas++
+		case c.Is("index"), wire.IsNull(c.Value):
+		default:
+			return false
+		}
+	}
+	return deltas == 1
 }
 
 // member is the named member of an object, and where it begins when the object

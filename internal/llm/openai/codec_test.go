@@ -245,7 +245,7 @@ func FuzzReply(f *testing.F) {
 	f.Add(`{"error":{"message":"x"}}`, `{"choices":[],"usage":{"prompt_tokens":1}}`)
 	f.Add(`{"choices":[{"index":1,"delta":{"content":"\ud83d"}}]}`, `[DONE]`)
 	f.Fuzz(func(t *testing.T, first, second string) {
-		r := &reply{newID: func() string { return "id" }, max: 1 << 20}
+		r := &reply{newID: func() string { return "id" }, limits: testLimits()}
 		done := false
 		for _, data := range []string{first, second} {
 			_, end, err := r.event(wire.Event{Data: []byte(data)})
@@ -274,8 +274,8 @@ func FuzzTemplate(f *testing.F) {
 	f.Add(`{"model":"a","choices":[{"delta":{"content":"a"}}]}`, `{"model":"b","choices":[{"delta":{"content":"a"}}]}`)
 	f.Add(`{"choices":[{"index":0,"delta":{"content":"a"}},{"index":1,"delta":{}}]}`, `{"choices":[{"index":0,"delta":{"content":"b"}},{"index":1,"delta":{}}]}`)
 	f.Fuzz(func(t *testing.T, first, second string) {
-		warm := &reply{newID: func() string { return "id" }, max: 1 << 20}
-		cold := &reply{newID: func() string { return "id" }, max: 1 << 20}
+		warm := &reply{newID: func() string { return "id" }, limits: testLimits()}
+		cold := &reply{newID: func() string { return "id" }, limits: testLimits()}
 		if _, _, err := warm.event(wire.Event{Data: []byte(first)}); err != nil {
 			return
 		}
@@ -305,7 +305,7 @@ func TestTemplate(t *testing.T) {
 	chunk := func(text string) string {
 		return `{"id":"c","choices":[{"index":0,"delta":{"content":"` + text + `"},"finish_reason":null}],"x":"` + "a" + `"}`
 	}
-	r := &reply{newID: func() string { return "id" }, max: 1 << 20}
+	r := &reply{newID: func() string { return "id" }, limits: testLimits()}
 	for i, c := range []struct {
 		text    string
 		repeats bool

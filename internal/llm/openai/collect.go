@@ -13,7 +13,7 @@ import (
 // Collector makes one buffered completion of the pieces that a client may see:
 // a buffered answer is a collected stream. The zero Collector is ready.
 type Collector struct {
-	head    []field // members of the chunks but for choices, object and usage
+	head    fields // members of the chunks but for choices, object and usage
 	choices []collected
 	usage   jsontext.Value
 }
@@ -22,14 +22,14 @@ type collected struct {
 	index    int
 	message  Assembly
 	finish   string
-	logprobs []field
-	other    []field
+	logprobs fields
+	other    fields
 }
 
 // Add takes the next piece.
 func (c *Collector) Add(p *llm.Piece) {
 	raw := p.Raw.Is(llm.OpenAIChat)
-	if p.Repeats && len(c.head) > 0 {
+	if p.Repeats && len(c.head.list) > 0 {
 		m := &c.choice(0).message
 		m.Plain([]byte(p.Text))
 		return
@@ -78,17 +78,13 @@ func (c *Collector) chunk(v jsontext.Value) {
 		case m.Is("object"), wire.IsNull(m.Value):
 		case m.Is("id"), m.Is("created"), m.Is("model"):
 			// Those of the first round are those of the completion.
-			if !has(c.head, string(m.Name)) {
-				c.head = replace(c.head, string(m.Name), m.Value)
+			if c.head.get(string(m.Name)) == nil {
+				c.head.replace(m.Name, m.Value)
 			}
 		default:
-			c.head = replace(c.head, string(m.Name), m.Value)
+			c.head.replace(m.Name, m.Value)
 		}
 	}
-}
-
-func has(fields []field, name string) bool {
-	return slices.ContainsFunc(fields, func(f field) bool { return f.name == name })
 }
 
 func (c *Collector) chunkChoice(v jsontext.Value) {
@@ -108,11 +104,11 @@ func (c *Collector) chunkChoice(v jsontext.Value) {
 		case m.Is("logprobs"):
 			for l := wire.Object(m.Value); l.Next(); {
 				if !wire.IsNull(l.Value) {
-					x.logprobs = merge(x.logprobs, l.Name, l.Value)
+					x.logprobs.merge(l.Name, l.Value)
 				}
 			}
 		default:
-			x.other = replace(x.other, string(m.Name), m.Value)
+			x.other.replace(m.Name, m.Value)
 		}
 	}
 }
@@ -145,7 +141,7 @@ func (c *Collector) Completion(head Head, finish llm.Finish, rounds int, usage l
 	} else {
 		out = AppendUsage(out, usage)
 	}
-	for _, f := range c.head {
+	for _, f := range c.head.list {
 		if f.name != "id" && f.name != "created" && f.name != "model" {
 			out = f.append(append(append(append(out, ',', '"'), f.name...), '"', ':'))
 		}
@@ -154,10 +150,8 @@ func (c *Collector) Completion(head Head, finish llm.Finish, rounds int, usage l
 }
 
 func (c *Collector) appendHead(dst []byte, name string, fallback []byte) []byte {
-	for _, f := range c.head {
-		if f.name == name {
-			return f.append(dst)
-		}
+	if f := c.head.get(name); f != nil {
+		return f.append(dst)
 	}
 	return append(dst, fallback...)
 }
@@ -168,19 +162,19 @@ func (x collected) append(dst []byte) []byte {
 	dst = append(dst, `,"message":`...)
 	dst = append(dst, x.message.Message()...)
 	dst = append(dst, `,"logprobs":`...)
-	if len(x.logprobs) == 0 {
+	if len(x.logprobs.list) == 0 {
 		dst = append(dst, "null"...)
 	}
-	for i, f := range x.logprobs {
+	for i, f := range x.logprobs.list {
 		dst = append(dst, "{,"[min(i, 1)], '"')
 		dst = f.append(append(append(dst, f.name...), '"', ':'))
-		if i == len(x.logprobs)-1 {
+		if i == len(x.logprobs.list)-1 {
 			dst = append(dst, '}')
 		}
 	}
 	dst = append(dst, `,"finish_reason":`...)
 	dst = wire.AppendString(dst, x.finish)
-	for _, f := range x.other {
+	for _, f := range x.other.list {
 		dst = f.append(append(append(append(dst, ',', '"'), f.name...), '"', ':'))
 	}
 	return append(dst, '}')

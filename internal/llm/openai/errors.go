@@ -22,7 +22,7 @@ func (p *Provider) statusError(res *http.Response, body []byte) *llm.StatusError
 		}
 	}
 	if wire.Lenient(body) {
-		if fault := wire.Member(jsontext.Value(body), "error"); !wire.IsNull(fault) {
+		if fault := errorMember(jsontext.Value(body)); fault != nil {
 			e.Message = errorText(fault)
 			if fault.Kind() == '{' {
 				e.Dialect = llm.OpenAIChat
@@ -47,12 +47,14 @@ func tooLong(status int, body []byte, message string) *llm.Overflow {
 }
 
 // passesBack reports whether a client acts on a header of an upstream's answer.
+// The content type is not among them: a page that an upstream wrote must not
+// open as one of ours.
 func passesBack(name string) bool {
 	name = strings.ToLower(name)
 	if strings.HasPrefix(name, "x-ratelimit-") {
 		return true
 	}
-	return slices.Contains([]string{"content-type", "retry-after", "retry-after-ms", "x-should-retry", "www-authenticate"}, name)
+	return slices.Contains([]string{"retry-after", "retry-after-ms", "x-should-retry", "www-authenticate"}, name)
 }
 
 // passesOn lists the headers of a client that an upstream may see: credentials

@@ -63,8 +63,9 @@ var _ llm.Provider = (*Provider)(nil)
 
 // limits are the rows that an answer is held to.
 type limits struct {
-	event, reply int64
-	stall, end   time.Duration
+	event, reply   int64
+	calls, choices int
+	stall, end     time.Duration
 }
 
 // New makes a provider. It opens no connection.
@@ -73,6 +74,7 @@ func New(o Options) *Provider {
 		base: strings.TrimRight(o.Base.String(), "/"), key: o.Key, newID: o.NewID,
 		limits: limits{
 			event: o.Limits.Get(config.UpstreamEvent), reply: o.Limits.Get(config.UpstreamReply),
+			calls: o.Limits.Int(config.UpstreamCalls), choices: o.Limits.Int(config.UpstreamChoices),
 			stall: o.Limits.Duration(config.UpstreamStall), end: o.Limits.Duration(config.UpstreamEnd),
 		},
 		reachable: o.Base.Redacted(),
@@ -111,6 +113,8 @@ func (p *Provider) Capabilities(context.Context, string) (llm.Capabilities, erro
 
 // Models lists what GET /models of the upstream lists.
 func (p *Provider) Models(ctx context.Context) ([]llm.Model, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+"/models", nil)
 	if err != nil {
 		return nil, fmt.Errorf("openai: list models: %w", err)
@@ -120,6 +124,8 @@ func (p *Provider) Models(ctx context.Context) ([]llm.Model, error) {
 	if err != nil {
 		return nil, p.unreachable(ctx, err)
 	}
+	watch := p.watch(res, cancel)
+	defer watch.stop()
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, p.limits.event))
 	if err != nil {
@@ -150,8 +156,14 @@ func (p *Provider) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Pie
 			yield(llm.Piece{}, err)
 			return
 		}
+		watch := p.watch(res, cancel)
+		defer watch.stop()
 		defer res.Body.Close()
-		if err := p.stream(ctx, cancel, res, yield); err != nil {
+		if res.StatusCode != http.StatusOK {
+			yield(llm.Piece{}, p.refusal(ctx, res))
+			return
+		}
+		if err := p.stream(ctx, cancel, watch, res, yield); err != nil {
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}
@@ -172,20 +184,31 @@ func (p *Provider) post(ctx context.Context, r *llm.Request) (*http.Response, er
 	if err != nil {
 		return nil, p.unreachable(ctx, err)
 	}
-	if res.StatusCode == http.StatusOK {
-		return res, nil
-	}
-	defer res.Body.Close()
+	return res, nil
+}
+
+// watch guards the body of an answer from here on: when no more of it comes, the
+// request is given up.
+func (p *Provider) watch(res *http.Response, cancel context.CancelCauseFunc) *watchdog {
+	w := newWatchdog(p.limits.stall, func(silence time.Duration) {
+		cancel(fault.New(fault.Timeout, "the upstream %s sent nothing of its answer for %s; raise --upstream-stall if its model needs longer", p.reachable, silence))
+	})
+	res.Body = &watchedBody{ReadCloser: res.Body, watch: w}
+	return w
+}
+
+// refusal is the error of an answer whose status is not 200.
+func (p *Provider) refusal(ctx context.Context, res *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(res.Body, p.limits.event))
 	if err != nil {
-		return nil, p.unreachable(ctx, err)
+		return p.unreachable(ctx, err)
 	}
 	if res.StatusCode == http.StatusUnauthorized && !p.key.IsZero() {
 		// The caller's own key is in order: a 401 would send it looking for a fault
 		// that is the operator's.
-		return nil, fault.New(fault.Upstream, "the upstream %s refused the server's key: its operator has to set another", p.reachable)
+		return fault.New(fault.Upstream, "the upstream %s refused the server's key: its operator has to set another", p.reachable)
 	}
-	return nil, p.statusError(res, body)
+	return p.statusError(res, body)
 }
 
 // authorize sets the headers of a request: the client's that may travel, and
@@ -200,12 +223,8 @@ func (p *Provider) authorize(req *http.Request, client http.Header) {
 }
 
 // stream passes the reply on. It returns an error that was not yielded yet.
-func (p *Provider) stream(ctx context.Context, cancel context.CancelCauseFunc, res *http.Response, yield func(llm.Piece, error) bool) error {
-	watch := newWatchdog(p.limits.stall, func() {
-		cancel(fault.New(fault.Timeout, "the upstream %s stopped in the middle of its answer for %s; raise --upstream-stall if its model needs longer", p.reachable, p.limits.stall))
-	})
-	defer watch.stop()
-	r := &reply{newID: p.newID, max: p.limits.reply}
+func (p *Provider) stream(ctx context.Context, cancel context.CancelCauseFunc, watch *watchdog, res *http.Response, yield func(llm.Piece, error) bool) error {
+	r := &reply{newID: p.newID, limits: p.limits}
 	switch kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind {
 	case "application/json":
 		return p.whole(res, r, yield)
@@ -217,7 +236,7 @@ func (p *Provider) stream(ctx context.Context, cancel context.CancelCauseFunc, r
 	for {
 		e, err := events.Next()
 		if !events.Pending() {
-			watch.seen() // what is here already came when the one before did
+			watch.event() // what is here already came when the one before did
 		}
 		done := false
 		if err == nil {
@@ -273,12 +292,14 @@ func (p *Provider) whole(res *http.Response, r *reply, yield func(llm.Piece, err
 	if err != nil {
 		return &llm.StreamError{Message: "the connection broke", Err: err}
 	}
-	piece, err := r.whole(jsontext.Value(body))
+	pieces, err := r.whole(jsontext.Value(body))
 	if err != nil {
 		return p.scrubbed(err)
 	}
-	if !yield(piece, nil) {
-		return nil
+	for _, piece := range pieces {
+		if !yield(piece, nil) {
+			return nil
+		}
 	}
 	whole, err := r.end(true, nil)
 	if err == nil {

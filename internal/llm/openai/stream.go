@@ -18,7 +18,7 @@ import (
 // reply follows one generation, event by event.
 type reply struct {
 	newID    func() string
-	max      int64
+	limits   limits
 	size     int64
 	assembly Assembly
 	template template
@@ -27,7 +27,13 @@ type reply struct {
 	finish   llm.Finish
 	usage    llm.Usage
 	model    string
-	any      bool
+	choices  []choiceState
+}
+
+// choiceState is an alternative of the reply and whether it has finished.
+type choiceState struct {
+	index int
+	ended bool
 }
 
 // seenCall is a call of the reply and how the upstream and we number it.
@@ -42,8 +48,8 @@ func (r *reply) event(e wire.Event) (p llm.Piece, done bool, err error) {
 	if string(data) == "[DONE]" {
 		return llm.Piece{}, true, nil
 	}
-	if r.size += int64(len(data)); r.size > r.max {
-		return llm.Piece{}, false, &llm.StreamError{Message: fmt.Sprintf("the reply is larger than %d bytes (limit %s)", r.max, config.UpstreamReply)}
+	if r.size += int64(len(data)); r.size > r.limits.reply {
+		return llm.Piece{}, false, &llm.StreamError{Message: fmt.Sprintf("the reply is larger than %d bytes (limit %s)", r.limits.reply, config.UpstreamReply)}
 	}
 	if text, ok := r.template.match(data); ok {
 		r.assembly.Plain(text)
@@ -52,19 +58,48 @@ func (r *reply) event(e wire.Event) (p llm.Piece, done bool, err error) {
 	if !wire.Lenient(data) {
 		return llm.Piece{}, false, &llm.StreamError{Message: "an event is not JSON: " + excerpt(data)}
 	}
-	if fault := wire.Member(data, "error"); !wire.IsNull(fault) {
+	if fault := errorMember(data); fault != nil {
 		return llm.Piece{}, false, streamError(data, fault)
 	}
+	if err := r.note(wire.Member(data, "choices")); err != nil {
+		return llm.Piece{}, false, err
+	}
 	p, delta := parseChunk(data, r.calls[:0])
-	r.take(&p, delta)
+	if err := r.take(&p, delta); err != nil {
+		return llm.Piece{}, false, err
+	}
 	if p.Text != "" && p.Choice == 0 && p.Reasoning == "" && len(p.Calls) == 0 && p.Finish == "" && p.Usage == nil {
 		r.template.learn(data)
 	}
 	return p, false, nil
 }
 
+// note marks which alternatives there are and which of them have finished.
+func (r *reply) note(choices jsontext.Value) error {
+	for c := wire.Array(choices); c.Next(); {
+		index := int(number(wire.Member(c.Value, "index")))
+		i := slices.IndexFunc(r.choices, func(s choiceState) bool { return s.index == index })
+		if i < 0 {
+			if len(r.choices) == r.limits.choices {
+				return &llm.StreamError{Message: fmt.Sprintf("the reply has more than %d choices (limit %s)", r.limits.choices, config.UpstreamChoices)}
+			}
+			i = len(r.choices)
+			r.choices = append(r.choices, choiceState{index: index})
+		}
+		if finish, _ := wire.String(wire.Member(c.Value, "finish_reason")); finish != "" {
+			r.choices[i].ended = true
+		}
+	}
+	return nil
+}
+
+// open reports whether an alternative has not finished, or there is none at all.
+func (r *reply) open() bool {
+	return len(r.choices) == 0 || slices.ContainsFunc(r.choices, func(s choiceState) bool { return !s.ended })
+}
+
 // take notes what a piece and its delta add to the reply and makes its calls unambiguous.
-func (r *reply) take(p *llm.Piece, delta jsontext.Value) {
+func (r *reply) take(p *llm.Piece, delta jsontext.Value) error {
 	r.calls = p.Calls
 	if r.model == "" {
 		r.model, _ = wire.String(wire.Member(p.Raw.Bytes, "model"))
@@ -73,25 +108,24 @@ func (r *reply) take(p *llm.Piece, delta jsontext.Value) {
 		r.usage = *p.Usage
 	}
 	if p.Choice != 0 {
-		r.any = true
-		if p.Finish != "" && r.finish == "" {
-			r.finish = p.Finish
-		}
-		return
+		return nil // how an alternative ends says nothing of the reply
 	}
 	if p.Finish != "" {
 		r.finish = p.Finish
 	}
 	if delta != nil {
-		r.any = true
 		r.assembly.Delta(delta)
 	}
 	for i := range p.Calls {
 		if r.number(&p.Calls[i]) {
 			p.Raw = llm.Raw{}
 		}
+		if len(r.seen) > r.limits.calls {
+			return &llm.StreamError{Message: fmt.Sprintf("the reply has more than %d calls (limit %s)", r.limits.calls, config.UpstreamCalls)}
+		}
 		r.assembly.Call(p.Calls[i])
 	}
+	return nil
 }
 
 // number makes a fragment's index dense and sees to it that its call has an id
@@ -131,10 +165,10 @@ func (r *reply) end(done bool, err error) (*llm.Reply, error) {
 	if err != nil && err != io.EOF {
 		return nil, &llm.StreamError{Message: "the connection broke", Err: err}
 	}
+	if len(r.choices) == 0 || (!done && r.open()) {
+		return nil, &llm.StreamError{Message: "it ended in the middle of a reply"}
+	}
 	if r.finish == "" {
-		if !done || !r.any {
-			return nil, &llm.StreamError{Message: "it ended in the middle of a reply"}
-		}
 		r.finish = llm.FinishStop
 	}
 	raw := r.assembly.Message()
@@ -159,37 +193,43 @@ func reasoningText(m jsontext.Value) string {
 }
 
 // whole reads a completion that an upstream sent in one piece although a stream
-// was asked for.
-func (r *reply) whole(body jsontext.Value) (llm.Piece, error) {
+// was asked for. Its pieces are those of a stream: all choices, then the usage.
+func (r *reply) whole(body jsontext.Value) ([]llm.Piece, error) {
 	if !wire.Lenient(body) {
-		return llm.Piece{}, &llm.StreamError{Message: "the answer is not JSON: " + excerpt(body)}
+		return nil, &llm.StreamError{Message: "the answer is not JSON: " + excerpt(body)}
 	}
-	if fault := wire.Member(body, "error"); !wire.IsNull(fault) {
-		return llm.Piece{}, streamError(body, fault)
+	if fault := errorMember(body); fault != nil {
+		return nil, streamError(body, fault)
 	}
-	choice := firstChoice(wire.Member(body, "choices"))
-	m := wire.Member(choice, "message")
-	if m == nil {
-		return llm.Piece{}, &llm.StreamError{Message: "the answer has no choices: " + excerpt(body)}
+	choices := wire.Member(body, "choices")
+	if wire.Member(firstChoice(choices), "message") == nil {
+		return nil, &llm.StreamError{Message: "the answer has no choices: " + excerpt(body)}
 	}
-	p := llm.Piece{Usage: ParseUsage(wire.Member(body, "usage"))}
-	finish, _ := wire.String(wire.Member(choice, "finish_reason"))
-	p.Finish = llm.Finish(finish)
-	parseDelta(&p, m, nil)
-	for i := range p.Calls {
-		d := &p.Calls[i]
-		d.Index = i // the elements of a whole message have no index
-		d.Raw = wire.Set(d.Raw, "index", strconv.AppendInt(nil, int64(i), 10))
-		r.number(d)
-		r.assembly.Call(*d)
+	if err := r.note(choices); err != nil {
+		return nil, err
 	}
-	r.assembly.Delta(m)
-	r.any, r.finish = true, p.Finish
-	if p.Usage != nil {
-		r.usage = *p.Usage
+	var pieces []llm.Piece
+	for _, chunk := range r.chunks(body) {
+		p, delta := parseChunk(chunk, nil)
+		if err := r.take(&p, delta); err != nil {
+			return nil, err
+		}
+		pieces = append(pieces, p)
 	}
-	r.model, _ = wire.String(wire.Member(body, "model"))
-	return p, nil
+	return pieces, nil
+}
+
+// errorMember is what the error member of an answer holds, or nil if that is
+// nothing: some servers send an empty one beside every good chunk.
+func errorMember(v jsontext.Value) jsontext.Value {
+	fault := wire.Member(v, "error")
+	if text, ok := wire.Contents(fault); ok && len(text) > 0 {
+		return fault
+	}
+	if c := wire.Object(fault); c.Next() {
+		return fault
+	}
+	return nil
 }
 
 // streamError is an error that came where a reply was expected.

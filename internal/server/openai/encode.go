@@ -70,12 +70,12 @@ func (e *encoder) raw(round int, p *llm.Piece) {
 	}
 	e.usage = e.usage || p.Usage != nil
 	e.know(v)
-	hasRole := bytes.Contains(v, []byte(`"role"`))
+	hasRole := saysRole(v, p.Choice)
 	if p.Choice != 0 || (round == 1 && (usageOnly || hasRole != e.role)) {
 		// Alternatives beside the first each say their role themselves.
 		e.role = e.role || (hasRole && p.Choice == 0)
 		e.append(v)
-		e.verbatim = !hasRole && bytes.IndexByte(v, '\n') < 0
+		e.verbatim = !hasRole && !broken(v)
 		return
 	}
 	empty := p.Text == "" && p.Reasoning == "" && len(p.Calls) == 0 && p.Finish == "" && p.Usage == nil
@@ -87,13 +87,37 @@ func (e *encoder) raw(round int, p *llm.Piece) {
 
 // append adds a chunk on one line: an event's data must hold no line break.
 func (e *encoder) append(v []byte) {
-	if bytes.IndexByte(v, '\n') < 0 {
+	if !broken(v) {
 		e.out = append(e.out, v...)
 		return
 	}
-	for line := range bytes.Lines(v) {
-		e.out = append(e.out, bytes.TrimRight(line, "\r\n")...)
+	for _, b := range v {
+		if b != '\n' && b != '\r' {
+			e.out = append(e.out, b)
+		}
 	}
+}
+
+// broken reports whether JSON stands on more than one line. A lone CR ends a line
+// of an event as well as LF does.
+func broken(v []byte) bool {
+	return bytes.IndexByte(v, '\n') >= 0 || bytes.IndexByte(v, '\r') >= 0
+}
+
+// saysRole reports whether the delta of a choice names its role. The word alone
+// may be a token of the text.
+func saysRole(v jsontext.Value, choice int) bool {
+	if !bytes.Contains(v, []byte(`"role"`)) {
+		return false
+	}
+	for c := wire.Array(wire.Member(v, "choices")); c.Next(); {
+		index, _ := strconv.Atoi(string(wire.Member(c.Value, "index"))) // none is 0
+		role, _ := wire.Contents(wire.Member(wire.Member(c.Value, "delta"), "role"))
+		if index == choice && len(role) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // know takes the completion's names from its first chunk.
@@ -268,9 +292,12 @@ func (e *encoder) chunk(choice int) {
 
 func (e *encoder) start() {
 	e.fill()
-	e.out = append(append(e.out, `{"id":`...), e.id...)
-	e.out = append(append(e.out, `,"object":"chat.completion.chunk","created":`...), e.created...)
-	e.out = append(append(e.out, `,"model":`...), e.model...)
+	e.out = append(e.out, `{"id":`...)
+	e.append(e.id)
+	e.out = append(e.out, `,"object":"chat.completion.chunk","created":`...)
+	e.append(e.created)
+	e.out = append(e.out, `,"model":`...)
+	e.append(e.model)
 }
 
 func (e *encoder) endChunk(finish llm.Finish) {

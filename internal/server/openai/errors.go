@@ -14,7 +14,7 @@ import (
 )
 
 // Refuse writes an error as this dialect has it. What an upstream of the same
-// dialect answered goes through as it came.
+// dialect answered keeps its body, and its status if that is one of an error.
 func (d *Door) Refuse(w http.ResponseWriter, _ *http.Request, err error) {
 	if e, ok := errors.AsType[*llm.StatusError](err); ok {
 		refuseUpstream(w, e)
@@ -33,18 +33,16 @@ func refuseUpstream(w http.ResponseWriter, e *llm.StatusError) {
 		w.Header()[name] = values
 	}
 	if e.Dialect == llm.OpenAIChat {
-		w.WriteHeader(e.Status)
-		_, _ = w.Write(e.Body) // a client that is gone is noticed elsewhere
+		server.WriteBody(w, refusalStatus(e.Status), e.Body)
 		return
 	}
-	w.Header().Del("Content-Type")
 	f := fault.New(fault.Upstream, "the upstream refused the request: %s", e.Message)
 	server.WriteBody(w, refusalStatus(e.Status), errorBody(f))
 }
 
 // refusalStatus keeps an upstream's status if it is one of an error.
 func refusalStatus(status int) int {
-	if status < http.StatusBadRequest {
+	if status < http.StatusBadRequest || status > 599 {
 		return http.StatusBadGateway
 	}
 	return status
