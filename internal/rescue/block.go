@@ -33,15 +33,23 @@ func (p *parser) block(c *cursor) ([]found, kind) {
 	return calls, k
 }
 
+// deepestMarks is how many opening marks stand one inside the other before a
+// call; the known families write two. It bounds what one place in a reply costs.
+const deepestMarks = 4
+
 // opener takes the opening marks that stand here, one inside the other.
 func (p *parser) opener(c *cursor) kind {
 	k := kind(255)
-	for c.ok() {
+	for n := 0; c.ok(); n++ {
 		from := c.at
 		i := c.match(p.marks.open)
 		if i < 0 {
 			c.at = from
 			break
+		}
+		if n == deepestMarks {
+			c.fail()
+			return k
 		}
 		switch next := p.marks.kinds[i]; next {
 		case harmony:
@@ -72,6 +80,9 @@ func (p *parser) opener(c *cursor) kind {
 
 // prelude takes the word "function" that DeepSeek writes before a call's name.
 func (p *parser) prelude(c *cursor) {
+	if c.at < len(c.text) && c.text[c.at] != 'f' {
+		return
+	}
 	for _, sep := range separators() {
 		if c.take("function" + sep) {
 			return
@@ -259,7 +270,7 @@ func (p *parser) list(c *cursor, it item) []found {
 
 // json reads a JSON object or a list of them.
 func (p *parser) json(c *cursor, it item) []found {
-	s := c.scans.follow(c.text, c.at, p.names, it.whole)
+	s := c.scans.follow(c, c.at, p.names, it.whole)
 	body, from := "", c.at
 	switch s.state {
 	case foreign:
@@ -275,6 +286,7 @@ func (p *parser) json(c *cursor, it item) []found {
 		body = c.text[from:s.at]
 		c.at = s.at
 	}
+	c.spend(len(body))
 	v := jsontext.Value(body)
 	if !v.IsValid() {
 		var ok bool

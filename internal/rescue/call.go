@@ -144,6 +144,7 @@ func (p *parser) quotedArguments(c *cursor, t tool) []found {
 	for at := c.at + 1; ; at++ {
 		i := strings.IndexAny(c.text[at:], `"\`)
 		if i < 0 || (c.text[at+i] == '\\' && at+i+1 >= len(c.text)) {
+			c.spend(len(c.text) - c.at)
 			c.want(`"`)
 			return nil
 		}
@@ -151,6 +152,7 @@ func (p *parser) quotedArguments(c *cursor, t tool) []found {
 			at++
 			continue
 		}
+		c.spend(at - c.at)
 		text, ok := t.argumentText(jsontext.Value(c.text[c.at : at+1]))
 		if !ok {
 			c.fail()
@@ -195,9 +197,11 @@ func (p *parser) keysAndValues(c *cursor, t tool) []found {
 func (p *parser) bracketed(c *cursor, t tool, bare bool) []found {
 	end := balanced(c.rest())
 	if end < 0 {
+		c.spend(len(c.rest()))
 		c.want(")}]")
 		return nil
 	}
+	c.spend(end)
 	body := c.rest()[1 : end-1]
 	c.at += end
 	text, ok := t.pairs(body, bare)

@@ -27,7 +27,12 @@ type cursor struct {
 	reasoning string
 	// scans remembers how far JSON values were followed.
 	scans *scans
+	// work is the filter's count of what was read.
+	work *int
 }
+
+// spend counts n bytes that are read, or n comparisons.
+func (c *cursor) spend(n int) { *c.work += n }
 
 func (c *cursor) ok() bool { return c.fate == open }
 
@@ -51,9 +56,11 @@ func (c *cursor) want(trigger string) {
 func (c *cursor) rest() string { return c.text[c.at:] }
 
 func (c *cursor) space() {
+	from := c.at
 	for c.at < len(c.text) && isSpace(c.text[c.at]) {
 		c.at++
 	}
+	c.spend(c.at - from)
 }
 
 // peek is the next byte; 0 at the end of a final text. Where text may still come
@@ -78,8 +85,12 @@ func (c *cursor) match(list []string) int {
 	if !c.ok() {
 		return -1
 	}
+	c.spend(len(list))
 	rest, best := c.rest(), -1
 	for i, s := range list {
+		if rest != "" && s[0] != rest[0] {
+			continue
+		}
 		switch {
 		case strings.HasPrefix(rest, s):
 			if best < 0 || len(s) > len(list[best]) {
@@ -119,6 +130,11 @@ func (c *cursor) until(mark string, most int) string {
 		return ""
 	}
 	i := strings.Index(c.rest(), mark)
+	if i < 0 {
+		c.spend(len(c.rest()))
+	} else {
+		c.spend(i)
+	}
 	if i < 0 && (most == 0 || len(c.rest()) < most+len(mark)) {
 		c.want(mark[len(mark)-1:])
 		return ""
@@ -138,6 +154,7 @@ func (c *cursor) word(also string) string {
 	for c.at < len(c.text) && (isNameByte(c.text[c.at]) || strings.IndexByte(also, c.text[c.at]) >= 0) {
 		c.at++
 	}
+	c.spend(c.at - from)
 	if c.ok() && c.at == len(c.text) && !c.final {
 		c.want("")
 	}

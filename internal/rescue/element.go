@@ -64,7 +64,7 @@ func (p *parser) jsonBody(c *cursor, t tool) (calls []found, closed bool) {
 
 // object reads a JSON object of arguments.
 func (p *parser) object(c *cursor) string {
-	s := c.scans.arguments(c.text, c.at)
+	s := c.scans.arguments(c, c.at)
 	body := ""
 	switch s.state {
 	case foreign:
@@ -80,6 +80,7 @@ func (p *parser) object(c *cursor) string {
 		body = c.text[c.at:s.at]
 		c.at = s.at
 	}
+	c.spend(len(body))
 	text, ok := Repair(body)
 	if !ok {
 		c.fail()
@@ -209,8 +210,10 @@ func (p *parser) parameterText(c *cursor, t tool) string {
 	for at := c.at; c.ok(); at++ {
 		i := strings.IndexByte(c.text[at:], '<')
 		if i < 0 {
+			c.spend(len(c.text) - at)
 			break
 		}
+		c.spend(i + 1)
 		at += i
 		probe := c.probe()
 		probe.at = at

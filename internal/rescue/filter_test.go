@@ -165,7 +165,7 @@ func TestDrop(t *testing.T) {
 	f := newFilter(testHold)
 	var o outcome
 	o.add(f.Push(`<tool_call>{"name": "get_time", "arguments": {}}</tool_call><tool_call>{"name": "write_file", "arg`))
-	o.Show += f.Drop()
+	o.add(f.Drop())
 	want := outcome{`<tool_call>{"name": "write_file", "arg`, []string{clock}}
 	if !o.equal(want) {
 		t.Errorf("got %+v, want %+v", o, want)

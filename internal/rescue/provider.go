@@ -57,7 +57,7 @@ func (p *provider) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Pie
 				return
 			}
 		}
-		if held := s.filter.Drop(); held != "" {
+		if held, _ := s.filter.Drop(); held != "" {
 			yield(llm.Piece{Text: held}, nil) // the stream broke off without a word
 		}
 	}
@@ -71,11 +71,15 @@ type stream struct {
 
 	next     int        // the index after the upstream's own calls
 	calls    []llm.Call // rescued, in order
-	own      []llm.Call // the upstream's, as far as they have come
-	finished bool       // the filter was ended
-	cut      bool       // the reply was cut off
-	took     bool       // text became calls
+	own      map[int]*written
+	finished bool // the filter was ended
+	cut      bool // the reply was cut off
+	took     bool // text became calls
 }
+
+// written is a call of the upstream's own, as far as it has come. Fragments are
+// appended, never joined one by one: there may be as many as it has bytes.
+type written struct{ name, arguments []byte }
 
 // piece passes one piece on.
 func (s *stream) piece(p llm.Piece) bool {
@@ -116,11 +120,16 @@ func (s *stream) take(calls []llm.Call) {
 
 // see notes a fragment of the upstream's own calls.
 func (s *stream) see(d llm.CallDelta) {
-	for d.Index >= len(s.own) {
-		s.own = append(s.own, llm.Call{})
+	w := s.own[d.Index]
+	if w == nil {
+		if s.own == nil {
+			s.own = map[int]*written{}
+		}
+		w = &written{}
+		s.own[d.Index] = w
 	}
-	s.own[d.Index].Name += d.Name
-	s.own[d.Index].Arguments += d.Arguments
+	w.name = append(w.name, d.Name...)
+	w.arguments = append(w.arguments, d.Arguments...)
 	s.next = max(s.next, d.Index+1)
 }
 
@@ -138,15 +147,13 @@ func cutOff(f llm.Finish) bool { return f == llm.FinishLength || f == "content_f
 func (s *stream) end(p *llm.Piece) bool {
 	s.finished = true
 	s.cut = cutOff(p.Finish) || (p.Reply != nil && cutOff(p.Reply.Finish))
-	show := ""
+	end := s.filter.Flush
 	if s.cut {
-		show = s.filter.Drop()
-	} else {
-		rest, calls := s.filter.Flush()
-		show = rest
-		s.take(calls)
+		end = s.filter.Drop
 	}
-	s.calls = slices.DeleteFunc(s.calls, s.made)
+	show, calls := end()
+	s.take(calls)
+	s.unmake()
 	if show == "" && len(s.calls) == 0 {
 		return true
 	}
@@ -158,12 +165,18 @@ func (s *stream) end(p *llm.Piece) bool {
 	return s.yield(extra, nil)
 }
 
-// made reports whether the upstream made the same call itself: some servers parse
-// a call and leave its text in the reply as well.
-func (s *stream) made(c llm.Call) bool {
-	return slices.ContainsFunc(s.own, func(o llm.Call) bool {
-		return o.Name == c.Name && canonical(o.Arguments) == canonical(c.Arguments)
-	})
+// unmake takes out the rescued calls that the upstream made itself: some servers
+// parse a call and leave its text in the reply as well.
+func (s *stream) unmake() {
+	if len(s.calls) == 0 || len(s.own) == 0 {
+		return
+	}
+	type same struct{ name, arguments string }
+	made := map[same]bool{}
+	for _, w := range s.own {
+		made[same{string(w.name), canonical(string(w.arguments))}] = true
+	}
+	s.calls = slices.DeleteFunc(s.calls, func(c llm.Call) bool { return made[same{c.Name, canonical(c.Arguments)}] })
 }
 
 func canonical(arguments string) string {
@@ -176,7 +189,7 @@ func canonical(arguments string) string {
 
 // fail shows what was held before an error.
 func (s *stream) fail(p llm.Piece, err error) {
-	if held := s.filter.Drop(); held != "" {
+	if held, _ := s.filter.Drop(); held != "" {
 		if !s.yield(llm.Piece{Text: held}, nil) {
 			return
 		}
@@ -211,12 +224,12 @@ func (s *stream) shown(text string) string {
 	o.NewID = func() string { return "" }
 	f := New(o)
 	show, _ := f.Push(text)
+	end := f.Flush
 	if s.cut {
-		show += f.Drop()
-	} else {
-		rest, _ := f.Flush()
-		show += rest
+		end = f.Drop
 	}
+	rest, _ := end()
+	show += rest
 	if strings.TrimSpace(show) == "" {
 		return ""
 	}

@@ -255,7 +255,9 @@ func TestProviderAllocates(t *testing.T) {
 			}
 		})
 	}
-	if few, many := run(10), run(1000); many > few {
+	// What else runs in the process allocates now and then; 990 pieces more would
+	// cost 990 allocations more.
+	if few, many := run(10), run(1000); many > few+100 {
 		t.Errorf("got %v allocations for 1000 pieces and %v for 10", many, few)
 	}
 }

@@ -209,7 +209,7 @@ func (m *mender) comma(closing byte) bool {
 // closing reports whether nothing but closing brackets follows. Then one that is
 // missing among them has one place.
 func (m *mender) closing() bool {
-	return m.cut && strings.Trim(m.in[m.at:], "}] \t\r\n") == ""
+	return m.cut && strings.TrimLeft(m.in[m.at:], "}] \t\r\n") == ""
 }
 
 func (m *mender) close(b byte) bool {

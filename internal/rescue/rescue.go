@@ -53,8 +53,12 @@ const (
 )
 
 // Filter takes a reply's text as it comes and splits it into what is shown and
-// calls. What comes out does not depend on where the text was cut. A Filter is
-// for one reply and not safe for concurrent use.
+// calls. What comes out does not depend on where the text was cut, though when it
+// comes does. A Filter is for one reply and not safe for concurrent use.
+//
+// Its work grows with the reply's length only: a reply that holds back more than
+// 256 bytes 32 times for calls that are none has no more calls read from it, and
+// text that costs much to read again is read again less often.
 type Filter struct {
 	parser parser
 	max    int
@@ -68,6 +72,7 @@ type Filter struct {
 	// trigger lists the bytes that what is held waits for; empty for any.
 	trigger string
 	scans   scans
+	budget
 	// ends is the mark that ends reasoning.
 	ends string
 	// loose: the last call stood behind a mark that nothing closes, so more calls
@@ -93,6 +98,7 @@ func build(o Options, marks *markers) *Filter {
 // Push takes the next piece of text. show is what can be shown now; it may share
 // memory with text. calls are those that are whole.
 func (f *Filter) Push(text string) (show string, calls []llm.Call) {
+	f.pushed += len(text)
 	if f.held.Len() == 0 && f.mode == prose {
 		i := f.scan(text)
 		if i == len(text) {
@@ -109,15 +115,28 @@ func (f *Filter) Push(text string) (show string, calls []llm.Call) {
 }
 
 // Flush ends the reply: what is held is a call, or is shown.
-func (f *Filter) Flush() (show string, calls []llm.Call) { return f.run(true) }
+func (f *Filter) Flush() (show string, calls []llm.Call) {
+	show, calls = f.catchUp()
+	rest, last := f.run(true)
+	return join(show, rest), append(calls, last...)
+}
 
 // Drop ends a reply that was cut off: what is held is shown, because half a call
-// must not be run.
-func (f *Filter) Drop() (show string) {
-	show = f.held.String()
+// must not be run. calls are those that were whole and are not out yet.
+func (f *Filter) Drop() (show string, calls []llm.Call) {
+	show, calls = f.catchUp()
+	show = join(show, f.held.String())
 	f.held.Reset()
 	f.mode = prose
-	return show
+	return show, calls
+}
+
+// catchUp tries what was put off.
+func (f *Filter) catchUp() (show string, calls []llm.Call) {
+	if !f.deferred {
+		return "", nil
+	}
+	return f.run(false)
 }
 
 func join(a, b string) string {
@@ -130,14 +149,25 @@ func join(a, b string) string {
 	return a + b
 }
 
-// waits reports whether the new text cannot decide anything.
+// waits reports whether the new text cannot decide anything, or has to wait for
+// more of it.
 func (f *Filter) waits(text string) bool {
-	return f.trigger != "" && f.held.Len() <= f.max && !strings.ContainsAny(text, f.trigger)
+	switch {
+	case f.held.Len() > f.max:
+		return false
+	case f.held.Len() < f.next:
+		f.deferred = true
+		return true
+	}
+	return f.trigger != "" && !f.deferred && !strings.ContainsAny(text, f.trigger)
 }
 
 // become turns to another mode.
 func (f *Filter) become(m mode) {
-	f.mode, f.trigger = m, ""
+	if f.spent() {
+		m = prose
+	}
+	f.mode, f.trigger, f.deep = m, "", false
 	f.scans.reset()
 }
 
@@ -150,5 +180,6 @@ func (f *Filter) run(final bool) (string, []llm.Call) {
 		f.held.Reset()
 		f.held.WriteString(r.text)
 	}
+	f.later(f.held.Len())
 	return r.show.String(), r.calls
 }

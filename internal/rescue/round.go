@@ -35,7 +35,7 @@ func (r *round) step() bool {
 // too much; as nothing looks further, what comes out does not depend on how the
 // text was cut.
 func (r *round) cursor() *cursor {
-	c := &cursor{text: r.text, final: r.final, scans: &r.scans}
+	c := &cursor{text: r.text, final: r.final, scans: &r.scans, work: &r.work}
 	if len(c.text) > r.max+1 {
 		c.text, c.final = c.text[:r.max+1], false
 	}
@@ -93,7 +93,8 @@ func (r *round) begin() bool {
 		r.become(prose)
 		return true
 	}
-	calls := r.parser.reply(c)
+	var calls []found
+	c = r.try(func(c *cursor) { calls = r.parser.reply(c) })
 	if r.undecided(c) {
 		r.trigger = c.trigger
 		return false
@@ -184,9 +185,12 @@ func (r *round) pass() bool {
 
 // mark reads the calls behind an opening mark.
 func (r *round) mark() bool {
-	c := r.cursor()
-	c.space()
-	calls, k := r.parser.block(c)
+	var calls []found
+	var k kind
+	c := r.try(func(c *cursor) {
+		c.space()
+		calls, k = r.parser.block(c)
+	})
 	switch {
 	case r.undecided(c):
 		r.trigger = c.trigger
@@ -255,10 +259,14 @@ func (r *round) goesOn(c *cursor) (decided, wait bool) {
 	if !r.loose {
 		return false, false
 	}
-	for c.at < len(c.text) && (isSpace(c.text[c.at]) || c.text[c.at] == ',' || c.text[c.at] == ';') {
-		c.at++
-	}
-	calls := r.parser.items(c, item{loose: true, inside: true})
+	var calls []found
+	c = r.try(func(c *cursor) {
+		r.parser.skipClosers(c)
+		for c.ok() && c.at < len(c.text) && (isSpace(c.text[c.at]) || c.text[c.at] == ',' || c.text[c.at] == ';') {
+			c.at++
+		}
+		calls = r.parser.items(c, item{loose: true, inside: true})
+	})
 	switch {
 	case r.undecided(c):
 		return false, true

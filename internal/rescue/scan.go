@@ -2,7 +2,6 @@ package rescue
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 )
 
@@ -18,28 +17,40 @@ const (
 
 // scans keeps the values that were followed in one held text, by where they
 // begin, so that none is followed twice.
-type scans struct{ known []*scan }
+type scans struct{ known map[place]*scan }
 
-func (s *scans) reset() { s.known = s.known[:0] }
+// place is where a value begins and what it is read as.
+type place struct {
+	start     int
+	arguments bool
+}
+
+func (s *scans) reset() { s.known = nil }
 
 // follow goes on with the call, or list of calls, that begins at from.
-func (s *scans) follow(text string, from int, n names, whole bool) *scan {
-	return s.run(text, &scan{start: from, at: from, names: n, whole: whole})
+func (s *scans) follow(c *cursor, from int, n names, whole bool) *scan {
+	return s.run(c, place{start: from}, scan{at: from, names: n, whole: whole})
 }
 
 // arguments goes on with the arguments of a call that begin at from.
-func (s *scans) arguments(text string, from int) *scan {
-	return s.run(text, &scan{start: from, at: from, arguments: true})
+func (s *scans) arguments(c *cursor, from int) *scan {
+	return s.run(c, place{start: from, arguments: true}, scan{at: from, arguments: true})
 }
 
-func (s *scans) run(text string, k *scan) *scan {
-	i := slices.IndexFunc(s.known, func(old *scan) bool { return old.start == k.start && old.arguments == k.arguments })
-	if i < 0 {
-		i = len(s.known)
-		s.known = append(s.known, k)
+// run goes on with the value at a place, which begins as fresh.
+func (s *scans) run(c *cursor, at place, fresh scan) *scan {
+	k := s.known[at]
+	if k == nil {
+		if s.known == nil {
+			s.known = map[place]*scan{}
+		}
+		k = &fresh
+		s.known[at] = k
 	}
-	s.known[i].run(text)
-	return s.known[i]
+	from := k.at
+	k.run(c.text)
+	c.spend(k.at - from)
+	return k
 }
 
 // scan follows a JSON object or array, well-formed or nearly so, through text
@@ -47,10 +58,10 @@ func (s *scans) run(text string, k *scan) *scan {
 // not declared or, where the value is the whole reply, a member is none that a
 // call has.
 type scan struct {
-	start, at int
-	state     progress
-	names     names
-	whole     bool
+	at    int
+	state progress
+	names names
+	whole bool
 
 	open    []byte // the closing brackets that are awaited
 	level   int    // the depth of a call's own members
