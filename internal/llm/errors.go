@@ -47,7 +47,9 @@ type StreamError struct {
 	Raw jsontext.Value
 	// Overflow is set when the conversation did not fit the model's window.
 	Overflow *Overflow
-	Err      error
+	// Detail is the code of the limit that the reply broke, if it is one.
+	Detail string
+	Err    error
 }
 
 // Error is the text and the cause.

@@ -105,7 +105,9 @@ func (s *Server) drain(h *http.Server, cut context.CancelCauseFunc, failed <-cha
 	defer cancel()
 	err := h.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		cut(fault.New(fault.Unavailable, "the server is stopping"))
+		stopping := fault.New(fault.Unavailable, "the server is stopping")
+		stopping.Detail = "server_stopping"
+		cut(stopping)
 		last, cancel := context.WithTimeout(context.Background(), headerTime)
 		defer cancel()
 		err = h.Shutdown(last)

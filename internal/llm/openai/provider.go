@@ -191,7 +191,9 @@ func (p *Provider) post(ctx context.Context, r *llm.Request) (*http.Response, er
 // request is given up.
 func (p *Provider) watch(res *http.Response, cancel context.CancelCauseFunc) *watchdog {
 	w := newWatchdog(p.limits.stall, func(silence time.Duration) {
-		cancel(fault.New(fault.Timeout, "the upstream %s sent nothing of its answer for %s; raise --upstream-stall if its model needs longer", p.reachable, silence))
+		e := fault.New(fault.Timeout, "the upstream %s sent nothing of its answer for %s; raise --upstream-stall if its model needs longer", p.reachable, silence)
+		e.Detail = "upstream_stalled"
+		cancel(e)
 	})
 	res.Body = &watchedBody{ReadCloser: res.Body, watch: w}
 	return w
@@ -325,7 +327,11 @@ func (p *Provider) unreachable(ctx context.Context, err error) error {
 		err = e.Err // the URL is said in our own words
 	}
 	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
-		return fault.Wrap(err, fault.Timeout, "the upstream %s did not answer in time", p.reachable)
+		e := fault.Wrap(err, fault.Timeout, "the upstream %s did not answer in time", p.reachable)
+		e.Detail = "upstream_timeout"
+		return e
 	}
-	return fault.Wrap(err, fault.Upstream, "the upstream %s cannot be reached: is it running, and is --upstream right?", p.reachable)
+	e := fault.Wrap(err, fault.Upstream, "the upstream %s cannot be reached: is it running, and is --upstream right?", p.reachable)
+	e.Detail = "upstream_unreachable"
+	return e
 }

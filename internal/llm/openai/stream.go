@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -49,7 +50,7 @@ func (r *reply) event(e wire.Event) (p llm.Piece, done bool, err error) {
 		return llm.Piece{}, true, nil
 	}
 	if r.size += int64(len(data)); r.size > r.limits.reply {
-		return llm.Piece{}, false, &llm.StreamError{Message: fmt.Sprintf("the reply is larger than %d bytes (limit %s)", r.limits.reply, config.UpstreamReply)}
+		return llm.Piece{}, false, &llm.StreamError{Message: fmt.Sprintf("the reply is larger than %d bytes (limit %s)", r.limits.reply, config.UpstreamReply), Detail: "upstream_reply_too_large"}
 	}
 	if text, ok := r.template.match(data); ok {
 		r.assembly.Plain(text)
@@ -81,7 +82,7 @@ func (r *reply) note(choices jsontext.Value) error {
 		i := slices.IndexFunc(r.choices, func(s choiceState) bool { return s.index == index })
 		if i < 0 {
 			if len(r.choices) == r.limits.choices {
-				return &llm.StreamError{Message: fmt.Sprintf("the reply has more than %d choices (limit %s)", r.limits.choices, config.UpstreamChoices)}
+				return &llm.StreamError{Message: fmt.Sprintf("the reply has more than %d choices (limit %s)", r.limits.choices, config.UpstreamChoices), Detail: "upstream_too_many_choices"}
 			}
 			i = len(r.choices)
 			r.choices = append(r.choices, choiceState{index: index})
@@ -121,7 +122,7 @@ func (r *reply) take(p *llm.Piece, delta jsontext.Value) error {
 			p.Raw = llm.Raw{}
 		}
 		if len(r.seen) > r.limits.calls {
-			return &llm.StreamError{Message: fmt.Sprintf("the reply has more than %d calls (limit %s)", r.limits.calls, config.UpstreamCalls)}
+			return &llm.StreamError{Message: fmt.Sprintf("the reply has more than %d calls (limit %s)", r.limits.calls, config.UpstreamCalls), Detail: "upstream_too_many_calls"}
 		}
 		r.assembly.Call(p.Calls[i])
 	}
@@ -162,6 +163,9 @@ func (r *reply) number(d *llm.CallDelta) bool {
 // end is the reply when the stream is over. done tells whether the end mark
 // came.
 func (r *reply) end(done bool, err error) (*llm.Reply, error) {
+	if errors.Is(err, wire.ErrEventTooLarge) {
+		return nil, &llm.StreamError{Message: fmt.Sprintf("an event is larger than %d bytes (limit %s)", r.limits.event, config.UpstreamEvent), Detail: "upstream_event_too_large"}
+	}
 	if err != nil && err != io.EOF {
 		return nil, &llm.StreamError{Message: "the connection broke", Err: err}
 	}

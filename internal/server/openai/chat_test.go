@@ -176,7 +176,7 @@ func TestErrors(t *testing.T) {
 		{"upstream 429", request("rate-limited", ``), nil, rigOptions{}, 429, []string{`"error"`}},
 		{"upstream 401", request("unauthorized", ``), nil, rigOptions{}, 401, []string{`"error"`}},
 		{"upstream 502 without an error object", request("server-error", ``), nil, rigOptions{}, 502, []string{`"type":"server_error"`, "Bad Gateway"}},
-		{"upstream cut before its answer", request("cut-headers", ``), nil, rigOptions{}, 502, []string{`"type":"server_error"`, `"code":"upstream_error"`}},
+		{"upstream cut before its answer", request("cut-headers", ``), nil, rigOptions{}, 502, []string{`"type":"server_error"`, `"code":"upstream_unreachable"`}},
 		{"upstream cut, buffered", request("cut", ``), nil, rigOptions{}, 502, []string{`"type":"server_error"`}},
 		{"error inside the stream, buffered", request("error-in-stream", ``), nil, rigOptions{}, 502, []string{`"error"`}},
 		{"structured output of the stand-in", request("demo", `,"response_format":{"type":"json_object"}`), nil, rigOptions{provider: demo.Provider{}}, 400, []string{`"error"`}},

@@ -57,7 +57,9 @@ func faultOf(err error) *fault.Error {
 		return &fault.Error{Code: fault.Invalid, Message: e.Message, Param: e.Param, Detail: e.Detail, Err: err}
 	}
 	if e, ok := errors.AsType[*llm.StreamError](err); ok {
-		return fault.Wrap(err, fault.Upstream, "the upstream's answer broke: %s", e.Message)
+		broke := fault.Wrap(err, fault.Upstream, "the upstream's answer broke: %s", e.Message)
+		broke.Detail = e.Detail
+		return broke
 	}
 	if e, ok := errors.AsType[*llm.StatusError](err); ok {
 		return fault.Wrap(err, fault.Upstream, "the upstream refused the request: %s", e.Message)
