@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/metier-run/metier/internal/access"
 	"github.com/metier-run/metier/internal/llm"
 	"github.com/metier-run/metier/internal/turn"
 	"github.com/metier-run/metier/skill"
@@ -56,7 +57,7 @@ func (w *watcher) log(ctx context.Context, logger *slog.Logger, t *Turn, err err
 	}
 	out := &t.outcome
 	attrs := []slog.Attr{
-		slog.String("turn", t.id), slog.String("key", t.memory.scope.Key), slog.String("model", t.request.Model), slog.String("outcome", string(out.Reason)),
+		slog.String("turn", t.id), slog.String("key", access.FromContext(ctx).ID), slog.String("model", t.request.Model), slog.String("outcome", string(out.Reason)),
 		slog.String("finish", string(out.Finish)), slog.Int("rounds", out.Rounds), slog.Int("host_calls", w.calls),
 		slog.Int("caller_calls", len(out.Waits)), slog.String("selected", strings.Join(names(t.plan.selected), ",")),
 		slog.Int("advertised", len(t.plan.advertised)), slog.String("reads", strings.Join(w.reads, ",")),

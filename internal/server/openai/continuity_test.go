@@ -265,6 +265,9 @@ func TestForgets(t *testing.T) {
 			if got := len(up.sent()) - before; got != want {
 				t.Errorf("the second turn took %d rounds, want %d", got, want)
 			}
+			if log := client.rig.log.String(); strings.Contains(log, "bearer:") || !strings.Contains(log, "msg=turn") {
+				t.Errorf("the log tells what a key is known by, or nothing: %s", log)
+			}
 		})
 	}
 }
