@@ -112,7 +112,7 @@ func (f *filter) passCalls(p *llm.Piece, ends bool) *llm.Piece {
 	if ends && len(f.pending) > 0 {
 		changed = true
 		for _, i := range slices.Sorted(maps.Keys(f.pending)) {
-			calls = append(calls, f.settle(i)...)
+			calls = append(calls, f.decide(i, f.pending[i])...)
 		}
 	}
 	f.calls = calls
@@ -145,9 +145,6 @@ func (f *filter) see(d llm.CallDelta) []llm.CallDelta {
 	}
 	return append(f.decide(d.Index, w), f.shown(f.handlers[d.Index], d)...)
 }
-
-// settle decides about a call of which no more comes.
-func (f *filter) settle(index int) []llm.CallDelta { return f.decide(index, f.pending[index]) }
 
 // decide says who answers a call, and is what was held back of it, if the caller
 // does.
