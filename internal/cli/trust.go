@@ -13,6 +13,7 @@ import (
 	"github.com/metier-run/metier/internal/app"
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/fault"
+	"github.com/metier-run/metier/internal/guard"
 )
 
 // A metier.toml that merely lies in the working directory may be somebody else's:
@@ -49,7 +50,7 @@ func readFound(name string) ([]byte, error) {
 // has no mode of its own. Its group may write: where that is usual, each user has a
 // group of their own.
 func checkFound(name string, info fs.FileInfo, user int) error {
-	owner, known := ownerOf(info)
+	owner, known := guard.Owner(info)
 	switch {
 	case !known:
 		return nil

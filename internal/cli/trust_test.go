@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/metier-run/metier/internal/guard"
 )
 
 // TestFoundFile: a file that lies about is read only if nobody else could have
@@ -18,7 +20,7 @@ func TestFoundFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	owner, known := ownerOf(info)
+	owner, known := guard.Owner(info)
 	if !known {
 		t.Skip("this system has no owners of files")
 	}

@@ -1,14 +1,14 @@
 //go:build unix
 
-package cli
+package guard
 
 import (
 	"io/fs"
 	"syscall"
 )
 
-// ownerOf is the user who owns a file, where the system has such a thing.
-func ownerOf(info fs.FileInfo) (int, bool) {
+// Owner is the user who owns a file, where the system has such a thing.
+func Owner(info fs.FileInfo) (int, bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return 0, false

@@ -1,5 +1,3 @@
-//go:build unix
-
 package skill
 
 import (
@@ -7,18 +5,20 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
-	"syscall"
+
+	"github.com/metier-run/metier/internal/guard"
 )
 
 // ours reports whether this user owns a directory, by the rules of Git: root's
-// are not everybody's, and under sudo those of the caller count as well.
+// are not everybody's, and under sudo those of the caller count as well. Where the
+// system has no owners, all are ours.
 func ours(dir string) bool {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist) // nobody's, so what is above it counts
 	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && owns(int(stat.Uid), os.Geteuid(), os.Getenv("SUDO_UID"))
+	owner, known := guard.Owner(info)
+	return !known || owns(owner, os.Geteuid(), os.Getenv("SUDO_UID"))
 }
 
 func owns(owner, user int, sudo string) bool {
