@@ -187,8 +187,11 @@ func AppendString(dst []byte, s string) []byte {
 func IsNull(v jsontext.Value) bool { return len(v) == 0 || v[0] == 'n' }
 
 // Set is object v with one member replaced, or added at its end. All other
-// bytes stay as they are.
+// bytes stay as they are. What is no object stays whole.
 func Set(v jsontext.Value, name string, value []byte) jsontext.Value {
+	if v.Kind() != '{' {
+		return v
+	}
 	for c := Object(v); c.Next(); {
 		if !c.Is(name) {
 			continue

@@ -85,6 +85,11 @@ func TestSetAndRemove(t *testing.T) {
 			t.Errorf("Remove(%s) = %s, want %s", c.in, got, c.removed)
 		}
 	}
+	for _, in := range []string{`"}"`, `[{}]`, `1`} {
+		if got := wire.Set(jsontext.Value(in), "k", []byte("9")); string(got) != in {
+			t.Errorf("Set(%s) = %s, but it is no object", in, got)
+		}
+	}
 }
 
 func TestCheck(t *testing.T) {
