@@ -69,6 +69,23 @@ const (
 	UpstreamWord    Name = "upstream-word"
 	UpstreamModels  Name = "upstream-models"
 	UpstreamSlots   Name = "upstream-slots"
+	ScriptTime      Name = "skills-run-time"
+	ScriptOutput    Name = "skills-run-output"
+	ScriptArgs      Name = "skills-run-args"
+	SandboxMemory   Name = "sandbox-memory"
+	SandboxProcs    Name = "sandbox-processes"
+	SandboxDisk     Name = "sandbox-disk"
+	SandboxLaunches Name = "sandbox-launches"
+	SandboxQueue    Name = "sandbox-queue"
+	SandboxSetUp    Name = "sandbox-set-up"
+	EgressHead      Name = "egress-head"
+	EgressWait      Name = "egress-wait"
+	EgressIdle      Name = "egress-idle"
+	EgressAtOnce    Name = "egress-connections"
+	ArtifactBytes   Name = "artifact-bytes"
+	ArtifactCount   Name = "artifact-count"
+	ArtifactTotal   Name = "artifacts"
+	ArtifactAge     Name = "artifacts-age"
 )
 
 // Limit is one row of the table.
@@ -130,6 +147,23 @@ func Limits() []Limit {
 		{UpstreamWord, 300, Seconds, 1, day, "", "", "time for which the upstream's word about a model is believed"},
 		{UpstreamModels, 1024, Count, 1, 1 << 20, "", "", "models about which the upstream's word is kept"},
 		{UpstreamSlots, 256, Count, 0, 1 << 16, "upstream-slots", "", "slots of a llama.cpp server that turns are kept on; with 0 the server chooses"},
+		{ScriptTime, 60, Seconds, 1, day, "skills-run-time", "", "time that a skill's script may run"},
+		{ScriptOutput, 32 * kib, Bytes, kib, 8 * mib, "", "", "bytes kept of what a skill's script writes to one stream"},
+		{ScriptArgs, 64 * kib, Bytes, kib, 1 * mib, "", "", "bytes of the arguments of one skill's script"},
+		{SandboxMemory, 2048 * mib, Bytes, 64 * mib, 1 << 50, "sandbox-memory", "", "memory of one launch and all its children"},
+		{SandboxProcs, 512, Count, 16, 1 << 16, "sandbox-processes", "", "processes and threads of one launch at one time"},
+		{SandboxDisk, 1024 * mib, Bytes, mib, 1 << 50, "sandbox-disk", "", "bytes in a launch's working directory"},
+		{SandboxLaunches, 16, Count, 1, 4096, "sandbox-launches", "", "launches that run at once"},
+		{SandboxQueue, 64, Count, 0, 1 << 16, "", "", "launches that wait for their turn"},
+		{SandboxSetUp, 20, Seconds, 1, 600, "", "", "time to set up the confinement of a launch"},
+		{EgressHead, 16 * kib, Bytes, kib, mib, "", "", "bytes of a request to the proxy of a launch, and of a TLS greeting behind it"},
+		{EgressWait, 10, Seconds, 1, 300, "", "", "time for a request to the proxy of a launch, and for a connection to its target"},
+		{EgressIdle, 300, Seconds, 1, day, "", "", "silence on a connection through the proxy of a launch"},
+		{EgressAtOnce, 64, Count, 1, 4096, "", "", "connections at once through the proxy of a launch"},
+		{ArtifactBytes, 32 * mib, Bytes, kib, 1 << 40, "artifact-bytes", "", "size of one file that is kept of what a launch wrote"},
+		{ArtifactCount, 64, Count, 1, 4096, "", "", "files that are kept of one launch"},
+		{ArtifactTotal, 256 * mib, Bytes, kib, 1 << 50, "artifacts", "", "bytes kept of what launches wrote, the oldest go first"},
+		{ArtifactAge, day, Seconds, 1, 365 * day, "artifacts-age", "", "time for which files that a launch wrote are kept"},
 	}
 }
 
