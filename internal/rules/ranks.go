@@ -38,6 +38,8 @@ func rooms() []room {
 		{"internal/interpreter", 1},
 		{"internal/sandbox", 1},
 		{"internal/sandbox/*", 1},
+		{"internal/sandbox/bwrap", 2},
+		{"internal/sandbox/oci", 2},
 		{"internal/telemetry", 1},
 
 		{"internal/journal", 2},
@@ -45,7 +47,7 @@ func rooms() []room {
 		{"internal/continuity", 2},
 		{"internal/continuity/continuitytest", 2},
 		{"internal/disclosure", 2},
-		{"internal/launch", 2},
+		{"internal/launch", 3},
 		{"internal/workspace", 2},
 		{"internal/workspace/*", 2},
 		{"internal/access", 2},

@@ -1,0 +1,152 @@
+package launch
+
+import (
+	"context"
+	"slices"
+
+	"github.com/metier-run/metier/internal/config"
+	"github.com/metier-run/metier/internal/sandbox"
+	"github.com/metier-run/metier/internal/sandbox/bare"
+	"github.com/metier-run/metier/internal/sandbox/native"
+)
+
+// Finder looks for one kind of backend.
+type Finder struct {
+	// Name is what an operator calls it.
+	Name string
+	// Tier is the best that it can be.
+	Tier sandbox.Tier
+	// Costly marks one that is only looked for when the policy asks for its tier or
+	// its name.
+	Costly bool
+	Find   func(ctx context.Context, o Options) sandbox.Finding
+}
+
+// Finders are all kinds, in the order in which they are preferred.
+func Finders() []Finder {
+	return []Finder{
+		{Name: native.Name, Tier: sandbox.TierFull, Find: findNative},
+		{Name: sandbox.Bare, Tier: sandbox.TierNone, Find: func(ctx context.Context, _ Options) sandbox.Finding { return bare.Find(ctx) }},
+	}
+}
+
+func findNative(ctx context.Context, o Options) sandbox.Finding {
+	return native.Find(ctx, native.Options{SetUp: o.Limits.Duration(config.SandboxSetUp)})
+}
+
+func (o Options) finders() []Finder {
+	if o.Finders != nil {
+		return o.Finders
+	}
+	return Finders()
+}
+
+// choose takes the first backend that the policy accepts, and closes the others
+// that it found on the way.
+func (o Options) choose(ctx context.Context) (sandbox.Backend, error) {
+	var found []sandbox.Finding
+	var chosen sandbox.Backend
+	var problem error
+	for _, f := range o.finders() {
+		if o.skips(f) {
+			continue
+		}
+		found = append(found, f.try(ctx, o))
+		if chosen, problem = o.Policy.Choose(found); problem == nil && (o.Policy.Mode != sandbox.Preferred || o.enough(chosen)) {
+			break
+		}
+	}
+	if chosen == nil {
+		_, problem = o.Policy.Choose(found)
+	}
+	closeOthers(found, chosen)
+	return chosen, problem
+}
+
+// enough reports whether nothing better needs to be looked for.
+func (o Options) enough(b sandbox.Backend) bool {
+	return b.Capabilities().Tier >= max(o.Policy.Minimum, sandbox.TierFull)
+}
+
+// skips reports whether a kind cannot be the one.
+func (o Options) skips(f Finder) bool {
+	switch {
+	case o.Policy.Mode == sandbox.Off:
+		return f.Name != sandbox.Bare
+	case o.Policy.Backend != "":
+		return f.Name != o.Policy.Backend
+	}
+	return f.Costly && o.Policy.Minimum < f.Tier
+}
+
+func closeOthers(found []sandbox.Finding, chosen sandbox.Backend) {
+	for _, f := range found {
+		if f.Backend != nil && f.Backend != chosen {
+			_ = f.Backend.Close() // it has run nothing but trials
+		}
+	}
+}
+
+// try finds a backend and has it prove what it says.
+func (f Finder) try(ctx context.Context, o Options) sandbox.Finding {
+	found := f.Find(ctx, o)
+	if found.Backend == nil || found.Backend.Capabilities().Tier == sandbox.TierNone {
+		return found
+	}
+	if err := o.trial(ctx, found.Backend); err != nil {
+		_ = found.Backend.Close() // err is what matters
+		return sandbox.Finding{Name: found.Name, Problem: err}
+	}
+	return found
+}
+
+// Survey is every backend of this host as it was found, for doctor. The caller
+// does not own any: all are closed.
+type Survey struct {
+	// Chosen is the name of the one that the policy takes; empty when Problem says
+	// why there is none.
+	Chosen  string
+	Problem error
+	Rows    []Row
+}
+
+// Row is one backend of a survey.
+type Row struct {
+	Name         string
+	Problem      error
+	Capabilities sandbox.Capabilities
+}
+
+// Look tries every backend, also those that the policy would not take.
+func Look(ctx context.Context, o Options) Survey {
+	var found []sandbox.Finding
+	for _, f := range o.finders() {
+		x := f.try(ctx, o)
+		x.Strongest = f.Costly
+		found = append(found, x)
+	}
+	var s Survey
+	chosen, err := o.Policy.Choose(found)
+	s.Problem = err
+	if chosen != nil {
+		s.Chosen = chosen.Name()
+	}
+	for _, f := range found {
+		row := Row{Name: f.Name, Problem: f.Problem}
+		if f.Backend != nil {
+			row.Capabilities = f.Backend.Capabilities()
+		}
+		s.Rows = append(s.Rows, row)
+	}
+	closeOthers(found, nil)
+	return s
+}
+
+// Names are the words for a backend that an operator may give.
+func Names() []string {
+	var names []string
+	for _, f := range Finders() {
+		names = append(names, f.Name)
+	}
+	return slices.Compact(names)
+}

@@ -1,0 +1,348 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"golang.org/x/sys/unix"
+
+	"github.com/metier-run/metier/internal/sandbox"
+	"github.com/metier-run/metier/internal/sandbox/seccomp"
+)
+
+// Backend is the native backend.
+type Backend struct {
+	o      Options
+	filter []byte
+	users  users
+	groups *groups
+	caps   sandbox.Capabilities
+
+	mu         sync.Mutex
+	spawner    *spawner
+	warm       *cell
+	background sync.WaitGroup // makes the next cell, removes control groups
+	slots      []bool
+	owners     map[owner]*os.File
+	closed     bool
+}
+
+var _ sandbox.Backend = (*Backend)(nil)
+
+// New is a backend that was not tried yet; [Find] makes one that was.
+func New(o Options) (*Backend, error) {
+	b := &Backend{o: o, owners: map[owner]*os.File{}}
+	if b.o.Exe == "" {
+		exe, err := os.Executable()
+		if err != nil {
+			return nil, unavailable("find this binary", err, "")
+		}
+		b.o.Exe = exe
+	}
+	program, err := seccomp.Program(seccomp.Profile{
+		Arch: runtime.GOARCH, Guarded: []int{1}, Sockets: true, Metadata: true, Namespaced: true,
+	})
+	if err != nil {
+		return nil, unavailable("make a system call filter", err, "Metier's sandbox knows amd64 and arm64 only")
+	}
+	b.filter = seccomp.Bytes(program)
+	if b.users, err = findUsers(); err != nil {
+		return nil, unavailable("find a user for launches", err, "run Metier as an ordinary user")
+	}
+	b.groups = findGroups()
+	b.caps = b.expected()
+	return b, nil
+}
+
+// Name is "native".
+func (*Backend) Name() string { return Name }
+
+// Capabilities are what was found.
+func (b *Backend) Capabilities() sandbox.Capabilities { return b.caps }
+
+// Start starts a launch.
+func (b *Backend) Start(ctx context.Context, l sandbox.Launch) (sandbox.Job, error) {
+	if err := l.Check(); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	c, err := b.take(ctx, l.Network.Mode == sandbox.NetworkOpen)
+	if err != nil {
+		return nil, explain(err)
+	}
+	j, err := b.launch(ctx, c, l, began)
+	if err != nil {
+		b.release(c)
+		return nil, explain(err)
+	}
+	b.rewarm(l.Network.Mode)
+	return j, nil
+}
+
+// launch gives a cell its order and waits until the program runs.
+func (b *Backend) launch(ctx context.Context, c *cell, l sandbox.Launch, began time.Time) (*job, error) {
+	o := b.order(l)
+	seen, err := b.mounts(c, l, &o)
+	defer seen.close()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.group.limit(l); err != nil {
+		return nil, step(err, "limit a control group")
+	}
+	o.Sample = l.Memory > 0 && !c.group.counts()
+	j, err := newJob(b, c, l, began)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.tell(o, append(j.writeEnds(), seen.fds()...)); err != nil {
+		j.abandon()
+		return nil, step(err, "send the order")
+	}
+	j.closeWriteEnds()
+	setUp, stop := context.WithTimeoutCause(ctx, b.o.SetUp, errSlow)
+	defer stop()
+	if err := j.await(setUp); err != nil {
+		j.abandon()
+		return nil, err
+	}
+	j.start(ctx)
+	return j, nil
+}
+
+var errSlow = errors.New("it took longer than sandbox-set-up allows")
+
+// slack is how much longer than its deadline a process may compute: the deadline
+// ends it, this limit is behind it.
+const slack = 10 * time.Second
+
+// The shares of the bounded memory that the private temporary directories get.
+const (
+	tmpShare    = 2
+	sharedShare = 4
+	smallTmp    = 64 << 20
+)
+
+func (b *Backend) order(l sandbox.Launch) order {
+	o := order{
+		Argv: l.Argv, Env: l.Env, Dir: l.Dir, Hide: l.Hide, Filter: b.filter,
+		Proxied: l.Network.Mode == sandbox.NetworkProxied, OpenNet: l.Network.Mode == sandbox.NetworkOpen,
+		Memory: l.Memory, Processes: l.Processes, Disk: l.Disk,
+		Tmp: smallTmp, Shared: smallTmp,
+	}
+	if l.Line != "" {
+		o.Argv = []string{shell(), "-c", l.Line}
+	}
+	if l.Deadline > 0 {
+		o.CPU = int64((l.Deadline + slack) / time.Second)
+	}
+	if l.Memory > 0 {
+		o.Tmp, o.Shared = l.Memory/tmpShare, l.Memory/sharedShare
+	}
+	if l.Disk > 0 {
+		o.Tmp = min(o.Tmp, l.Disk)
+	}
+	return o
+}
+
+// shell is what reads a line.
+func shell() string {
+	if _, err := os.Stat("/bin/bash"); err == nil {
+		return "/bin/bash"
+	}
+	return "/bin/sh"
+}
+
+// take is a cell: the one that waits, or a new one.
+func (b *Backend) take(ctx context.Context, shareNetwork bool) (*cell, error) {
+	b.mu.Lock()
+	closed, warm := b.closed, b.warm
+	if !shareNetwork {
+		b.warm = nil
+	}
+	b.mu.Unlock()
+	switch {
+	case closed:
+		return nil, step(os.ErrClosed, "start a launch")
+	case warm != nil && !shareNetwork:
+		return warm, nil
+	}
+	return b.spawn(ctx, shareNetwork)
+}
+
+// spawn clones a cell and waits until it is ready.
+func (b *Backend) spawn(ctx context.Context, shareNetwork bool) (*cell, error) {
+	s, slot, err := b.reserve()
+	if err != nil {
+		return nil, err
+	}
+	u, g := b.users.outer(slot)
+	reply, fds, err := s.ask(spawnRequest{OuterU: u, OuterG: g, ShareNetwork: shareNetwork}, b.o.SetUp)
+	var c *cell
+	if err == nil {
+		c, err = newCell(reply, fds, slot)
+	}
+	if err != nil {
+		b.freeSlot(slot)
+		return nil, err
+	}
+	ready, stop := context.WithTimeoutCause(ctx, b.o.SetUp, errSlow)
+	defer stop()
+	r, _, err := c.hear(ready)
+	if err == nil {
+		err = r.expect(isReady)
+	}
+	if err == nil {
+		c.group, err = b.groups.make(c.pid)
+	}
+	if err != nil {
+		b.release(c)
+		return nil, err
+	}
+	c.noProc = r.NoProc
+	return c, nil
+}
+
+// reserve starts the spawner if there is none and takes the first free slot.
+func (b *Backend) reserve() (*spawner, int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, 0, step(os.ErrClosed, "start a launch")
+	}
+	if b.spawner == nil {
+		s, err := newSpawner(b.o.Exe)
+		if err != nil {
+			return nil, 0, err
+		}
+		b.spawner = s
+	}
+	slot := slices.Index(b.slots, false)
+	if slot < 0 {
+		slot = len(b.slots)
+		b.slots = append(b.slots, false)
+	}
+	if slot >= b.users.count {
+		return nil, 0, step(fmt.Errorf("%d launches run at once", slot), "find a free user")
+	}
+	b.slots[slot] = true
+	return b.spawner, slot, nil
+}
+
+func (b *Backend) freeSlot(slot int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.slots[slot] = false
+}
+
+// release ends a cell and frees its user. The control group follows in the
+// background, and Close waits for it.
+func (b *Backend) release(c *cell) {
+	c.end()
+	b.freeSlot(c.slot)
+	b.mu.Lock()
+	closed := b.closed
+	if !closed {
+		b.background.Go(c.group.remove)
+	}
+	b.mu.Unlock()
+	if closed {
+		c.group.remove()
+	}
+}
+
+// rewarm has the next cell made while the last launch runs.
+func (b *Backend) rewarm(mode sandbox.NetworkMode) {
+	if b.o.Cold || mode == sandbox.NetworkOpen {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed || b.warm != nil {
+		return
+	}
+	b.background.Go(func() {
+		c, err := b.spawn(context.Background(), false)
+		if err != nil {
+			return // the next launch meets the same error and reports it
+		}
+		b.mu.Lock()
+		keep := !b.closed && b.warm == nil
+		if keep {
+			b.warm = c
+		}
+		b.mu.Unlock()
+		if !keep {
+			b.release(c)
+		}
+	})
+}
+
+// Close ends what waits. Launches that run are ended by their own contexts.
+func (b *Backend) Close() error {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	b.background.Wait()
+	b.mu.Lock()
+	s, warm, owners := b.spawner, b.warm, b.owners
+	b.spawner, b.warm, b.owners = nil, nil, map[owner]*os.File{}
+	b.mu.Unlock()
+	if warm != nil {
+		b.release(warm)
+	}
+	for _, f := range owners {
+		_ = f.Close()
+	}
+	if s == nil {
+		return nil
+	}
+	return s.close()
+}
+
+// expect is the error in a report that is not of a kind.
+func (r report) expect(kind string) error {
+	switch {
+	case r.Fault != nil:
+		return &stepError{step: r.Fault.Step, err: r.Fault.err()}
+	case r.Kind != kind:
+		return fmt.Errorf("init reported %q where %q was due", r.Kind, kind)
+	}
+	return nil
+}
+
+func parseReport(data, oob []byte) (report, []int, error) {
+	fds, err := descriptors(oob)
+	if err == nil && len(data) == 0 {
+		err = errGone
+	}
+	var r report
+	if err == nil {
+		err = json.Unmarshal(data, &r)
+	}
+	if err != nil {
+		for _, fd := range fds {
+			_ = unix.Close(fd)
+		}
+		return r, nil, err
+	}
+	return r, fds, nil
+}
+
+// listener makes a listener of a descriptor that init sent.
+func listener(fds []int) (net.Listener, error) {
+	if len(fds) != 1 {
+		return nil, errors.New("the listener did not come along")
+	}
+	f := os.NewFile(uintptr(fds[0]), "proxy")
+	defer f.Close()
+	return net.FileListener(f)
+}

@@ -1,0 +1,92 @@
+package native
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Resource limits that no operator sets: what a program needs, and no more.
+const (
+	openFiles  = 4096
+	lockedRAM  = 64 << 10
+	queueBytes = 800 << 10
+	pending    = 4096
+	// ownThreads is what init itself counts among the processes of its launch.
+	ownThreads = 16
+)
+
+// setLimits bounds each process of the launch. All limits are hard, and init
+// has them too.
+func setLimits(o order) error {
+	limits := []struct {
+		name     string
+		resource int
+		value    int64
+	}{
+		{"core dumps", unix.RLIMIT_CORE, 0},
+		{"open files", unix.RLIMIT_NOFILE, openFiles},
+		{"locked memory", unix.RLIMIT_MEMLOCK, lockedRAM},
+		{"message queues", unix.RLIMIT_MSGQUEUE, queueBytes},
+		{"pending signals", unix.RLIMIT_SIGPENDING, pending},
+		{"size of a file", unix.RLIMIT_FSIZE, o.Disk},
+		// Not the address space: engines of WebAssembly reserve far more of it than
+		// they use.
+		{"memory", unix.RLIMIT_DATA, o.Memory},
+		{"processor time", unix.RLIMIT_CPU, o.CPU},
+	}
+	if o.Processes > 0 {
+		limits = append(limits, struct {
+			name     string
+			resource int
+			value    int64
+		}{"processes", unix.RLIMIT_NPROC, o.Processes + ownThreads})
+	}
+	for _, l := range limits {
+		if l.value == 0 && l.resource != unix.RLIMIT_CORE {
+			continue
+		}
+		var now unix.Rlimit
+		if err := unix.Getrlimit(l.resource, &now); err != nil {
+			return step(err, "read the limit of %s", l.name)
+		}
+		value := min(uint64(l.value), now.Max)
+		if err := unix.Setrlimit(l.resource, &unix.Rlimit{Cur: value, Max: value}); err != nil {
+			return step(err, "limit %s", l.name)
+		}
+	}
+	return nil
+}
+
+// usedMemory is what all processes in view have resident and do not share.
+func usedMemory() int64 {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return 0
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return 0
+	}
+	var pages int64
+	for _, name := range names {
+		if name[0] < '1' || name[0] > '9' || name == "1" {
+			continue
+		}
+		text, err := os.ReadFile("/proc/" + name + "/statm")
+		if err != nil {
+			continue // it ended meanwhile
+		}
+		fields := bytes.Fields(text)
+		if len(fields) < 3 {
+			continue
+		}
+		resident, _ := strconv.ParseInt(string(fields[1]), 10, 64)
+		shared, _ := strconv.ParseInt(string(fields[2]), 10, 64)
+		pages += max(resident-shared, 0)
+	}
+	return pages * int64(os.Getpagesize())
+}

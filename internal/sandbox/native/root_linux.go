@@ -1,0 +1,434 @@
+package native
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// system are the directories of the host that every launch can read. /opt, /srv
+// and /var may hold what belongs to others, and are named by a launch that needs
+// something in them.
+func system() []string {
+	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"}
+}
+
+// systemFiles are the parts of /etc that programs need and that tell nothing of
+// this host's users and services.
+func systemFiles() []string {
+	return []string{
+		"/etc/alternatives", "/etc/ca-certificates", "/etc/fonts", "/etc/gai.conf", "/etc/ld.so.cache", "/etc/ld.so.conf",
+		"/etc/ld.so.conf.d", "/etc/localtime", "/etc/magic", "/etc/mime.types", "/etc/papersize", "/etc/pki/tls/certs",
+		"/etc/pki/ca-trust/extracted", "/etc/protocols", "/etc/services", "/etc/ssl/cert.pem", "/etc/ssl/certs",
+		"/etc/ssl/openssl.cnf", "/etc/terminfo", "/etc/timezone",
+	}
+}
+
+// nodes are the devices that a launch has.
+func nodes() []string { return []string{"null", "zero", "full", "random", "urandom"} }
+
+// source is a part of the host, cloned before anything is mounted.
+type source struct {
+	path   string
+	mount  int
+	isDir  bool
+	target string // of a link, in place of a mount
+}
+
+// sources clones what every root shows of the host.
+func sources() ([]source, error) {
+	var all []source
+	for _, p := range append(system(), systemFiles()...) {
+		s, err := hostPart(p, attrRead)
+		switch {
+		case errors.Is(err, unix.ENOENT):
+			continue
+		case err != nil:
+			return nil, step(err, "clone %s", p)
+		}
+		all = append(all, s)
+	}
+	for _, n := range nodes() {
+		s, err := hostPart("/dev/"+n, attrNode)
+		if err != nil {
+			return nil, step(err, "clone /dev/%s", n)
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// hostPart is one of them: a link stays a link, so that a merged /usr looks as
+// it does outside.
+func hostPart(name string, attr uint64) (source, error) {
+	if target, err := os.Readlink(name); err == nil {
+		return source{path: name, mount: -1, target: target}, nil
+	}
+	fd, err := tree(unix.AT_FDCWD, name)
+	if err != nil {
+		return source{}, err
+	}
+	if err := setAttr(fd, attr); err != nil {
+		return source{}, err
+	}
+	dir, err := isDir(fd)
+	return source{path: name, mount: fd, isDir: dir}, err
+}
+
+// place is a directory of the old root over which the new one is built, so that
+// it has a place at all. What an order names cannot lie below it.
+const place = "/proc"
+
+// prepare builds all of the root that no order can change. It returns whether
+// /proc could be had.
+func prepare() (newRoot, bool, error) {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return newRoot{}, false, step(err, "make the mounts private")
+	}
+	parts, err := sources()
+	if err != nil {
+		return newRoot{}, false, err
+	}
+	proc, procErr := newFS("proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+	fd, err := newFS("tmpfs", attrWrite, "size=4m", "nr_inodes=4096", "mode=0755")
+	if err != nil {
+		return newRoot{}, false, step(err, "make a new root")
+	}
+	if err := unix.MoveMount(fd, "", unix.AT_FDCWD, place, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return newRoot{}, false, step(err, "mount a new root")
+	}
+	r := newRoot{fd: fd}
+	if err := r.devices(); err != nil {
+		return r, false, err
+	}
+	for _, s := range parts {
+		if err := r.show(s); err != nil {
+			return r, false, step(err, "show %s", s.path)
+		}
+	}
+	if err := r.etc(); err != nil {
+		return r, false, err
+	}
+	if procErr != nil {
+		return r, false, step(r.dir("/proc"), "make /proc")
+	}
+	defer unix.Close(proc)
+	return r, true, r.proc(proc)
+}
+
+func (r newRoot) show(s source) error {
+	if s.target != "" {
+		return r.link(s.target, s.path)
+	}
+	defer unix.Close(s.mount)
+	return r.attach(s.mount, s.path, s.isDir)
+}
+
+// devices makes /dev; the nodes follow as parts of the host.
+func (r newRoot) devices() error {
+	if err := r.attachNew("/dev", "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "size=64k", "nr_inodes=64", "mode=0755"); err != nil {
+		return step(err, "mount /dev")
+	}
+	if err := r.attachNew("/dev/pts", "devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "newinstance", "ptmxmode=0666", "mode=0620"); err != nil {
+		return step(err, "mount /dev/pts")
+	}
+	for name, target := range map[string]string{
+		"ptmx": "pts/ptmx", "fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
+	} {
+		if err := r.link(target, "/dev/"+name); err != nil {
+			return step(err, "link /dev/%s", name)
+		}
+	}
+	return step(r.dir("/dev/shm"), "make /dev/shm")
+}
+
+// etc writes the files in place of which the host's would tell who its users
+// are, and where its services.
+func (r newRoot) etc() error {
+	uid, gid := os.Getuid(), os.Getgid()
+	files := map[string]string{
+		"/etc/passwd": fmt.Sprintf("root:x:0:0:root:/nonexistent:/usr/sbin/nologin\nuser:x:%d:%d:user:/tmp:/bin/bash\n"+
+			"nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n", uid, gid),
+		"/etc/group":         fmt.Sprintf("root:x:0:\nuser:x:%d:\nnogroup:x:65534:\n", gid),
+		"/etc/hosts":         "127.0.0.1 localhost\n::1 localhost\n",
+		"/etc/hostname":      "sandbox\n",
+		"/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+		"/etc/resolv.conf":   "",
+	}
+	for name, text := range files {
+		if err := r.file(name, text); err != nil {
+			return step(err, "write %s", name)
+		}
+	}
+	for _, d := range []string{"/home", "/run", "/tmp", "/var"} {
+		if err := r.dir(d); err != nil {
+			return step(err, "make %s", d)
+		}
+	}
+	return step(r.link("/tmp", "/var/tmp"), "link /var/tmp")
+}
+
+// proc mounts /proc, with what is the kernel's and not the launch's own read-only
+// or covered.
+func (r newRoot) proc(mount int) error {
+	if err := r.attach(mount, "/proc", true); err != nil {
+		return step(err, "mount /proc")
+	}
+	for _, name := range []string{"sys", "fs", "irq", "bus", "driver", "tty"} {
+		if err := r.readOnly("/proc/" + name); err != nil {
+			return step(err, "make /proc/%s read-only", name)
+		}
+	}
+	null, err := r.open("/dev/null")
+	if err != nil {
+		if null, err = unix.Open("/dev/null", unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
+			return step(err, "open /dev/null")
+		}
+	}
+	defer unix.Close(null)
+	for _, name := range []string{
+		"cmdline", "config.gz", "kallsyms", "kcore", "key-users", "keys", "kmsg", "kpagecgroup", "kpagecount", "kpageflags",
+		"latency_stats", "modules", "sched_debug", "slabinfo", "sysrq-trigger", "timer_list", "vmallocinfo",
+	} {
+		if err := r.cover("/proc/"+name, null); err != nil {
+			return step(err, "cover /proc/%s", name)
+		}
+	}
+	for _, name := range []string{"acpi", "scsi"} {
+		if _, err := r.empty("/proc/"+name, attrRead); err != nil {
+			return step(err, "cover /proc/%s", name)
+		}
+	}
+	return nil
+}
+
+// readOnly mounts a part of the root over itself, read-only; a part that is not
+// there stays so.
+func (r newRoot) readOnly(name string) error {
+	at, err := r.open(name)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	fd, err := tree(at, "")
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := setAttr(fd, attrRead|unix.MOUNT_ATTR_NOEXEC); err != nil {
+		return err
+	}
+	return r.attach(fd, name, true)
+}
+
+// cover mounts /dev/null over a file that is there.
+func (r newRoot) cover(name string, null int) error {
+	at, err := r.open(name)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	fd, err := tree(null, "")
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := setAttr(fd, attrNode|unix.MOUNT_ATTR_RDONLY); err != nil {
+		return err
+	}
+	return unix.MoveMount(fd, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+}
+
+// empty covers a directory, if it is there, with one that holds nothing.
+func (r newRoot) empty(name string, attr int) (bool, error) {
+	at, err := r.open(name)
+	if errors.Is(err, unix.ENOENT) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer unix.Close(at)
+	fd, err := newFS("tmpfs", attr, "size=64k", "nr_inodes=128", "mode=0755")
+	if err != nil {
+		return false, err
+	}
+	defer unix.Close(fd)
+	return true, unix.MoveMount(fd, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+}
+
+// finish adds what an order names, and makes the root the root.
+func (r newRoot) finish(o order, fds []int) error {
+	for _, m := range []struct {
+		path string
+		size int64
+	}{{"/tmp", o.Tmp}, {"/dev/shm", o.Shared}} {
+		if err := r.attachNew(m.path, "tmpfs", attrWrite, fmt.Sprintf("size=%d", m.size), fmt.Sprintf("nr_inodes=%d", tmpFiles), "mode=1777"); err != nil {
+			return step(err, "mount %s", m.path)
+		}
+	}
+	var hidden []string
+	for _, c := range o.changes() {
+		covered, err := c.apply(r, fds)
+		if err != nil {
+			return step(err, "show %s", c.path)
+		}
+		if covered {
+			hidden = append(hidden, c.path)
+		}
+	}
+	if o.OpenNet {
+		if err := r.names(); err != nil {
+			return err
+		}
+	}
+	return r.enter(hidden)
+}
+
+// change is one thing that an order does to the root.
+type change struct {
+	path  string
+	mount *mount // nil hides
+}
+
+// changes are what an order does, what lies above before what lies below, so that
+// each stands as it was named last.
+func (o order) changes() []change {
+	var all []change
+	for _, dir := range o.Hide {
+		all = append(all, change{path: dir})
+	}
+	for i, m := range o.Mounts {
+		all = append(all, change{path: m.Path, mount: &o.Mounts[i]})
+	}
+	slices.SortStableFunc(all, func(a, b change) int { return cmp.Compare(a.path, b.path) })
+	return all
+}
+
+// apply says whether it covered something.
+func (c change) apply(r newRoot, fds []int) (bool, error) {
+	if c.mount == nil {
+		return r.empty(c.path, attrWrite) // until what lies below it is there
+	}
+	return false, r.mount(*c.mount, fds)
+}
+
+// tmpFiles bounds the files of a private temporary directory: each takes memory
+// of the kernel however small it is.
+const tmpFiles = 100_000
+
+// mount shows one part of the host, by the descriptor that came with the order or
+// by opening it and seeing that it is still what the host saw.
+func (r newRoot) mount(m mount, fds []int) error {
+	fd := -1
+	switch {
+	case m.FD >= len(fds):
+		return errors.New("its descriptor did not come along")
+	case m.FD >= 0:
+		fd = fds[m.FD]
+	default:
+		own, err := ownTree(m)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(own)
+		fd = own
+	}
+	dir, err := isDir(fd)
+	if err != nil {
+		return err
+	}
+	return r.attach(fd, m.Path, dir)
+}
+
+// ownTree opens a path without following a link and compares it with what the
+// host opened.
+func ownTree(m mount) (int, error) {
+	at, err := openExact(m.Path)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(at)
+	var st unix.Stat_t
+	if err := unix.Fstat(at, &st); err != nil {
+		return -1, err
+	}
+	if st.Dev != m.Dev || st.Ino != m.Ino {
+		return -1, errors.New("it was replaced meanwhile")
+	}
+	fd, err := tree(at, "")
+	if err != nil {
+		return -1, err
+	}
+	if err := setAttr(fd, m.attr()); err != nil {
+		_ = unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+func (m mount) attr() uint64 {
+	if m.Write {
+		return attrWrite
+	}
+	return attrRead
+}
+
+// openExact opens a path none of whose parts is a link.
+func openExact(name string) (int, error) {
+	return unix.Openat2(unix.AT_FDCWD, name, &unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW,
+		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	})
+}
+
+// names lets a launch on the host's own network find names as the host does.
+func (r newRoot) names() error {
+	for _, name := range []string{"/etc/resolv.conf", "/etc/hosts"} {
+		text, err := os.ReadFile(filepath.Clean(name))
+		if err != nil {
+			continue // the host has none either
+		}
+		if err := r.file(name, string(text)); err != nil {
+			return step(err, "write %s", name)
+		}
+	}
+	return nil
+}
+
+// enter makes the new root the root, and drops the old one. Nothing can be added
+// to it then, nor to what is hidden.
+func (r newRoot) enter(hidden []string) error {
+	if err := unix.Fchdir(r.fd); err != nil {
+		return step(err, "enter the new root")
+	}
+	if err := unix.PivotRoot(".", "."); err != nil {
+		return step(err, "make the new root the root")
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return step(err, "drop the old root")
+	}
+	for _, name := range append([]string{"/", "/dev"}, hidden...) {
+		at, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC|unix.O_DIRECTORY, 0)
+		if err != nil {
+			return step(err, "open %s", name)
+		}
+		err = unix.MountSetattr(at, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+		_ = unix.Close(at)
+		if err != nil {
+			return step(err, "make %s read-only", name)
+		}
+	}
+	return nil
+}
