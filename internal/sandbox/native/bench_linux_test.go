@@ -17,11 +17,10 @@ func cpu() int64 {
 }
 
 func BenchmarkTrue(b *testing.B) {
-	exe := plain(b)
 	for _, c := range []struct {
 		name string
 		o    Options
-	}{{"warm", Options{Exe: exe}}, {"cold", Options{Exe: exe, Cold: true}}} {
+	}{{"warm", Options{}}, {"cold", Options{Cold: true}}} {
 		b.Run(c.name, func(b *testing.B) {
 			be := open(b, c.o)
 			l := line(b, "")

@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -20,23 +21,43 @@ import (
 	"github.com/metier-run/metier/internal/sandbox"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// exeVariable names the binary that tests start as children, in place of their
-// own.
+// exeVariable names the binary that tests start as children.
 const exeVariable = "NATIVE_TEST_EXE"
 
-// plain builds a binary without cgo, as the product is shipped. The test binary
-// itself may be one with cgo, which takes another way through the lock.
-func plain(t testing.TB) string {
-	t.Helper()
-	exe := filepath.Join(shared(t), "child")
+// itself, in place of the name of a binary, is the test binary.
+const itself = "itself"
+
+// TestMain builds a binary without cgo for the children, as the product is
+// shipped. The test binary itself may be one with cgo or the race detector.
+func TestMain(m *testing.M) {
+	if os.Getenv(exeVariable) != "" {
+		goleak.VerifyTestMain(m)
+		return
+	}
+	dir, err := os.MkdirTemp("", "native-")
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err == nil {
+		err = build(filepath.Join(dir, "child"))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(dir)
+		os.Exit(code)
+	}))
+}
+
+func build(exe string) error {
 	cmd := exec.Command("go", "build", "-o", exe, "./testdata/child")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+		return fmt.Errorf("build the children: %w\n%s", err, out)
 	}
-	return exe
+	return os.Setenv(exeVariable, exe)
 }
 
 // shared is a directory that every user can read.
@@ -53,15 +74,16 @@ func shared(t testing.TB) string {
 	return dir
 }
 
-// TestPlain and TestAsUser run all tests of a backend again: with a binary that
-// has no cgo, and as a user who is not root.
-func TestPlain(t *testing.T) {
-	if os.Getenv(exeVariable) != "" {
-		t.Skip("this is that run")
+// TestSelf runs all tests of a backend again with the test binary as children. Where
+// that has cgo, it takes another way through the lock.
+func TestSelf(t *testing.T) {
+	if raceDetector {
+		t.Skip("a binary with the race detector needs more memory than the tests allow")
 	}
-	again(t, nil, exeVariable+"="+plain(t))
+	again(t, nil, exeVariable+"="+itself)
 }
 
+// TestAsUser runs them as a user who is not root.
 func TestAsUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("the tests run as a user already")
@@ -106,8 +128,8 @@ func again(t *testing.T, who *syscall.Credential, env ...string) {
 func open(t testing.TB, o Options) *Backend {
 	t.Helper()
 	o.SetUp = 60 * time.Second
-	if o.Exe == "" {
-		o.Exe = os.Getenv(exeVariable)
+	if exe := os.Getenv(exeVariable); o.Exe == "" && exe != itself {
+		o.Exe = exe
 	}
 	f := Find(context.Background(), o)
 	if f.Problem != nil {
@@ -292,7 +314,7 @@ func TestBackendReplaced(t *testing.T) {
 			select {
 			case <-stop:
 				return
-			default:
+			case <-time.After(5 * time.Millisecond): // most launches find it whole
 			}
 			_ = os.Rename(work, aside)
 			_ = os.Symlink(secret, work)
@@ -424,7 +446,7 @@ func TestBackendLeavesNothing(t *testing.T) {
 	work := line(t, "sleep 100 & setsid sleep 100 & f=$(mktemp -p .) && rm $f")
 	run(t, b, work)
 	b.background.Wait()
-	before := census(t)
+	before := census(t, b)
 	rounds := 25
 	if testing.Short() {
 		rounds = 3
@@ -442,33 +464,35 @@ func TestBackendLeavesNothing(t *testing.T) {
 	}
 	all.Wait()
 	b.background.Wait()
-	if after := census(t); after.groups > before.groups || after.mounts != before.mounts || after.children > before.children || after.fds > before.fds+2*16 {
+	if after := census(t, b); after.groups != before.groups || after.mounts != before.mounts || after.cells != before.cells || after.fds > before.fds+2*16 {
 		t.Errorf("before %+v, after %+v", before, after)
 	}
 }
 
-type count struct{ groups, mounts, children, fds int }
+type count struct{ groups, mounts, cells, fds int }
 
-// census counts control groups of this process, its mounts, the processes of its
-// spawner, and its descriptors.
-func census(t *testing.T) count {
+// census counts the control groups of this process, its mounts, the children of
+// its spawner, and its descriptors.
+func census(t *testing.T, b *Backend) count {
 	t.Helper()
 	var c count
-	for _, dir := range []string{"/sys/fs/cgroup/pids/metier", "/sys/fs/cgroup/memory/metier", "/sys/fs/cgroup/metier"} {
-		entries, _ := filepath.Glob(filepath.Join(dir, "*-*"))
-		c.groups += len(entries)
+	for _, dir := range []string{b.groups.memory, b.groups.pids} {
+		made, _ := filepath.Glob(filepath.Join(dir, fmt.Sprintf("%d-*", os.Getpid())))
+		c.groups += len(made)
 	}
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.mounts = strings.Count(string(mounts), "\n")
-	names, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, name := range names {
+	pid := b.spawner.cmd.Process.Pid
+	children, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil || len(children) == 0 {
+		t.Fatal("the children of the spawner cannot be listed", err)
+	}
+	for _, name := range children {
 		text, _ := os.ReadFile(name)
-		if strings.HasPrefix(string(text), initName) || strings.HasPrefix(string(text), holderName) || strings.HasPrefix(string(text), "sleep\x00100") {
-			c.children++
-		}
+		c.cells += len(strings.Fields(string(text)))
 	}
 	fds, _ := os.ReadDir("/proc/self/fd")
 	c.fds = len(fds)
@@ -477,11 +501,7 @@ func census(t *testing.T) count {
 
 // TestBackendClosed: what waits goes, and nothing starts any more.
 func TestBackendClosed(t *testing.T) {
-	f := Find(context.Background(), Options{SetUp: time.Minute, Exe: os.Getenv(exeVariable)})
-	if f.Problem != nil {
-		t.Fatal(f.Problem)
-	}
-	b := f.Backend.(*Backend)
+	b := open(t, Options{})
 	run(t, b, line(t, "true"))
 	if err := b.Close(); err != nil {
 		t.Error(err)

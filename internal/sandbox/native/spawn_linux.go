@@ -190,9 +190,16 @@ func (c *cell) tell(o order, fds []int) error {
 	return err
 }
 
-// kill ends init and so everything in its namespaces.
+// kill ends init and so everything in its namespaces. After end it does nothing:
+// the number of a closed descriptor may be another process's by then.
 func (c *cell) kill() {
-	_ = unix.PidfdSendSignal(int(c.pidfd.Fd()), unix.SIGKILL, nil, 0) // it may be gone
+	raw, err := c.pidfd.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) {
+		_ = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0) // it may be gone
+	})
 }
 
 // gone waits until init and everything in its namespaces is gone. The kernel makes
