@@ -14,15 +14,14 @@ import (
 type Finder struct {
 	// Name is what an operator calls it.
 	Name string
-	// Tier is the best that it can be.
+	// Tier is the best that it can be. One that cannot be enough is not looked for.
 	Tier sandbox.Tier
-	// Costly marks one that is only looked for when the policy asks for its tier or
-	// its name.
-	Costly bool
-	Find   func(ctx context.Context, o Options) sandbox.Finding
+	Find func(ctx context.Context, o Options) sandbox.Finding
 }
 
-// Finders are all kinds, in the order in which they are preferred.
+// Finders are all kinds, in the order in which they are preferred: what costs
+// least to start first, and one with a kernel of its own only when nothing before
+// it is enough.
 func Finders() []Finder {
 	return []Finder{
 		{Name: native.Name, Tier: sandbox.TierFull, Find: findNative},
@@ -76,7 +75,7 @@ func (o Options) skips(f Finder) bool {
 	case o.Policy.Backend != "":
 		return f.Name != o.Policy.Backend
 	}
-	return f.Costly && o.Policy.Minimum < f.Tier
+	return o.Policy.Mode == sandbox.Required && f.Tier < o.Policy.Minimum
 }
 
 func closeOthers(found []sandbox.Finding, chosen sandbox.Backend) {
@@ -121,9 +120,7 @@ type Row struct {
 func Look(ctx context.Context, o Options) Survey {
 	var found []sandbox.Finding
 	for _, f := range o.finders() {
-		x := f.try(ctx, o)
-		x.Strongest = f.Costly
-		found = append(found, x)
+		found = append(found, f.try(ctx, o))
 	}
 	var s Survey
 	chosen, err := o.Policy.Choose(found)

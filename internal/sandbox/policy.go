@@ -58,8 +58,7 @@ type Finding struct {
 	// Backend is nil when Problem says why.
 	Backend Backend
 	Problem error
-	// Strongest marks a backend that is only taken when the policy asks for its
-	// tier or its name, because it costs much more than the next one.
+	// Strongest is set by nobody any more.
 	Strongest bool
 }
 
@@ -80,8 +79,6 @@ func (p Policy) Choose(found []Finding) (Backend, error) {
 			if f.Name == Bare {
 				return f.Backend, nil
 			}
-			continue
-		case f.Strongest && p.Backend == "" && p.Minimum < tier:
 			continue
 		case tier >= max(p.Minimum, TierWeak):
 			return f.Backend, nil

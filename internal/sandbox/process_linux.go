@@ -21,7 +21,8 @@ import (
 // forgotten when it ends. So every process of the tree is marked by an inherited
 // value that only root can raise and that nothing has a use for: an odd,
 // very high limit on the time of real-time scheduling. A process that lowers it on
-// purpose, after setsid and the death of its parent, is not found.
+// purpose, after setsid and the death of its parent, is not found; nor is one that
+// forks and ends before it can be looked at, again and again.
 type tree struct {
 	cmd    Command
 	launch Launch

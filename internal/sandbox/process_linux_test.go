@@ -67,7 +67,14 @@ func TestStartedRefuses(t *testing.T) {
 	var pid int
 	kills := 0
 	cmd.Listener = listener
-	cmd.Started = func(p *os.Process) error { pid = p.Pid; return refusal }
+	cmd.Started = func(p *os.Process) error {
+		pid = p.Pid
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil || !strings.Contains(string(text), "(sh) t ") {
+			t.Errorf("the program is not held: %s %v", text, err)
+		}
+		return refusal
+	}
 	cmd.Kill = func() { kills++ }
 	cmd.Finish = func(*Result) { t.Error("there is nothing to finish") }
 	_, err = StartProcess(t.Context(), l, cmd)

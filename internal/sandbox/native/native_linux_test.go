@@ -510,3 +510,23 @@ func TestBackendClosed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestBackendPrivateBinary: one that only its owner may start still starts, though
+// a launch of root's runs as another user.
+func TestBackendPrivateBinary(t *testing.T) {
+	exe := os.Getenv(exeVariable)
+	if exe == itself {
+		exe = "/proc/self/exe"
+	}
+	text, err := os.ReadFile(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private := filepath.Join(tempDir(t), "private")
+	if err := os.WriteFile(private, text, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if r := run(t, open(t, Options{Exe: private}), line(t, "true")); !r.OK() {
+		t.Errorf("%s %d", r.Ended, r.Exit)
+	}
+}
