@@ -99,12 +99,22 @@ func TestBlocks(t *testing.T) {
 		{"selected.txt", four, nil, Options{Tools: true, Context: 8192}},
 		{"catalog.txt", nil, four, Options{Tools: true}},
 		{"inline.txt", four[2:3], four, Options{Tools: true, Inline: true}},
+		{"scripts.txt", four[:2], four, Options{Tools: true, Scripts: true}},
 		{"no-tools.txt", four[:2], four, Options{}},
 		{"no-tools-cut.txt", long, four, Options{Context: 2048}},
 		{"inline-deferred.txt", long, nil, Options{Tools: true, Inline: true, Context: 2048}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.file, func(t *testing.T) { golden(t, tt.file, render(t, NewPlan(tt.selected, tt.advertised, tt.o))) })
+	}
+}
+
+// TestScriptsNeedTools: a model without tools is told of none.
+func TestScriptsNeedTools(t *testing.T) {
+	four := fixtures(t)
+	plain, scripts := NewPlan(four, nil, Options{}), NewPlan(four, nil, Options{Scripts: true})
+	if a, b := render(t, plain), render(t, scripts); a != b {
+		t.Errorf("a model without tools reads %q", b)
 	}
 }
 
@@ -119,9 +129,12 @@ func TestNothingToTell(t *testing.T) {
 // TestOwnProseIsShort: what this package says itself, in a block of four
 // selected skills, stays short without the lines of the skills.
 func TestOwnProseIsShort(t *testing.T) {
-	own := opening + heading + selectedHeading + rules
+	own := opening + heading + selectedHeading + rules + moreRules
 	if n := Tokens(int64(len(own))); n > 285 {
 		t.Errorf("the prose has about %d tokens", n)
+	}
+	if n := Tokens(int64(len(runRule))); n > 16 {
+		t.Errorf("the rule for scripts has about %d tokens", n)
 	}
 }
 

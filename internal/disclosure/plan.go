@@ -29,6 +29,8 @@ type Options struct {
 	Tools bool
 	// Inline puts the selected bodies in the block although the model has tools.
 	Inline bool
+	// Scripts is set when the model can have the scripts of skills run.
+	Scripts bool
 	// Context is the model's window in tokens; 0 when it is unknown.
 	Context int
 }
@@ -57,6 +59,8 @@ type Plan struct {
 	// Omitted counts the skills that did not fit the catalog.
 	Omitted int
 	Tools   bool
+	// Scripts: there is a tool that runs the scripts of skills.
+	Scripts bool
 	// Tokens is the estimate that the budget was held against.
 	Tokens int
 }
@@ -69,7 +73,7 @@ func Tokens(n int64) int { return int((n + 3) / 4) }
 // selected; names are compared ignoring case. Neither list is changed.
 func NewPlan(selected, advertised []skill.Skill, o Options) Plan {
 	chosen := unique(selected, nil)
-	p := planner{Plan: Plan{Tools: o.Tools}}
+	p := planner{Plan: Plan{Tools: o.Tools, Scripts: o.Tools && o.Scripts}}
 	if o.Tools && !o.Inline {
 		p.left = metadataBudget(o.Context)
 		p.announce(chosen)

@@ -16,7 +16,8 @@ const (
 	// deferredCall follows the line of a selected skill that is not loaded.
 	deferredCall = "  About %d tokens, not loaded: skills_read(skill=%q, path=\"SKILL.md\")\n"
 
-	// rules is for a model with tools.
+	// rules and moreRules are for a model with tools, with runRule between them where
+	// scripts can run.
 	rules = `
 ### How to use a skill
 
@@ -24,7 +25,10 @@ const (
 - Read all of SKILL.md before you act or write the part it covers (several skills: in one turn). A description is not the instructions: do not follow or report unread steps.
 - Paths are inside the skill, not on this host; other agents' install paths are examples.
 - Prefer scripts and templates it ships to writing them again. Open only references the task needs.
-- If a file is cut, go on at the offset it gives.
+`
+	runRule = `- Run its scripts with skills_run: never copy them out first.
+`
+	moreRules = `- If a file is cut, go on at the offset it gives.
 - If a skill cannot be applied, say so and do the next best thing.
 `
 

@@ -31,6 +31,10 @@ func (p Plan) Render(ctx context.Context) (string, error) {
 	if p.Tools {
 		p.catalog(&b)
 		b.WriteString(rules)
+		if p.Scripts {
+			b.WriteString(runRule)
+		}
+		b.WriteString(moreRules)
 	} else {
 		p.withoutTools(&b)
 	}

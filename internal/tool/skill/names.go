@@ -17,6 +17,18 @@ func Means(name string) string {
 	return ""
 }
 
+// runs reports whether a model means skills_run by a name. These names are not among
+// those of [Means]: a caller's own tool that runs scripts is no skill tool, and no
+// reason to hold skills back.
+func runs(name string) bool {
+	switch tool.Key(name) {
+	case "skillsrun", "skillrun", "runskill", "runskills", "executeskill", "skillexecute", "skillsexecute", "runscript", "executescript",
+		"runskillscript", "executeskillscript", "skillscript", "skillsscript":
+		return true
+	}
+	return false
+}
+
 // wrapper reports whether a member may hold the arguments as a whole.
 func wrapper(key string) bool {
 	switch key {

@@ -56,4 +56,71 @@ const (
 	onlyMain     = " Its only file is SKILL.md: skills_read(skill=%q, path=\"SKILL.md\")."
 	goneFile     = "skill %s: the file %s could be read when the skills were loaded and is gone now. Go on without it and say so."
 	isSkill      = "no tool is called %q, so nothing ran. That is a skill, and it is available: read it with skills_read(skill=%q, path=\"SKILL.md\")."
+
+	runDescription = "Runs a script that a skill ships and answers with its exit code, its output and links to the files it made. Only for a skill that fits the request, after its SKILL.md, and only for scripts that it has. Where SKILL.md writes `cd SKILL/scripts` and `python3 tool.py --in a.pdf`, that is one call: path scripts/tool.py, args --in a.pdf. Do not copy a script, and read one only when its traceback shows that it is broken. A script begins in an empty working directory of its own and gets no input on stdin."
+	runParameters  = `{"type":"object","properties":{` +
+		`"skill":{"type":"string","description":"Name of the skill, exactly as listed."},` +
+		`"path":{"type":"string","description":"Script inside the skill, such as scripts/tool.py, and nothing else: no program before it, no arguments behind it."},` +
+		`"args":{"type":"string","description":"Arguments of the script: one line with quotes as in a shell, or a JSON array of strings. No shell reads them, so variables, wildcards and pipes are plain text. Leave it out for none."}` +
+		`},"required":["skill","path"]}`
+
+	// guidance follows the last page of a SKILL.md whose skill has scripts.
+	guidance = `[Metier: how to run scripts here. This is not part of SKILL.md.]
+The scripts of this skill run with skills_run, which finds the skill itself. Install paths, home folders, variables for them and "cd" in the text above belong to other hosts: leave them out, and do not look for the scripts, copy them or write them again. Take the script that the text names for the task, and give only its arguments. For example:
+%s`
+
+	runBadArguments = `the arguments of skills_run cannot be read, so nothing ran. Write them as a JSON object: {"skill": "NAME", "path": "scripts/tool.py", "args": ["--in", "a file.pdf"]}.`
+	argsList        = `args begins with "[" and is no JSON array of strings, so nothing ran. Quote every element: "args": ["--range", "[1,2]"]. For one argument that begins with "[" put it into an array too.`
+	argsObject      = `args is an object, so nothing ran. Write the arguments as the script takes them, in an array of strings: "args": ["--cone", "6"]. For JSON as one argument put its text into the array.`
+	argsQuote       = `a quote in args is never closed, so nothing ran. Close it, or write args as a JSON array of strings, in which a quote is plain text: "args": ["it's"].`
+	argsNUL         = "an argument holds a NUL character, which no program can be given, so nothing ran. Leave it out."
+	argsLong        = "the arguments have %d bytes, more than the %d that a script can be given, so nothing ran. Shorten them."
+
+	runRefused   = "scripts cannot run on this host, so nothing ran: %s. Do not try again. Read the script with skills_read and carry out its steps yourself, or say what it would do."
+	runNoPath    = "no script of the skill %s is named, so nothing ran."
+	runGlued     = "path holds more than the path of a script, so nothing ran. Call skills_run with %s"
+	runFolder    = "skill %s: %q is a folder, so nothing ran."
+	runReadable  = "skill %s: %s is a text to read and no script, so nothing ran. Read it with skills_read(skill=%q, path=%q)."
+	runBinary    = "skill %s: %s is not text, so it does not run here."
+	runOtherKind = "skill %s: %s does not run here: only files that end in %s do. Read it with skills_read(skill=%q, path=%q) and carry out its steps yourself."
+	runScripts   = " Its scripts are: %s. Name one of them, or go on without."
+	runNone      = " The skill %s has no script that runs here: follow its instructions without."
+	runNoProgram = "this host has no %s that scripts may use, so nothing ran and none of this kind will. Read the script with skills_read(skill=%q, path=%q) and carry out its steps yourself, or say what it would do."
+	scriptsToo   = " Its scripts run with skills_run."
+
+	runExit      = "%s: exit %d (%s, sandbox: %s)"
+	runSignalled = "%s: ended by the signal %q (%s, sandbox: %s). It did not finish: look at its output, and try a smaller input once."
+	runTimedOut  = "%s: stopped after %s, the time that a script has, with all that it started (sandbox: %s). It did not finish. Give one call less to do, such as fewer pages or a part of the input."
+	runOutOfMem  = "%s: stopped after %s because it used more memory than a script may (sandbox: %s). It did not finish. Give one call less to do, such as a part of the input."
+	runOutOfRoom = "%s: stopped after %s because it wrote more to the disk than a script may (sandbox: %s). It did not finish. Have it write less, or a part at a time."
+	runEnded     = "%s: did not finish: %s (%s, sandbox: %s)."
+	runGaps      = "Not confined on this host: %s."
+	runOpen      = "Network: open, by the operator's choice."
+	runProxied   = "Network: only %s."
+	runNoOutput  = "(no output)"
+	runStdout    = "stdout"
+	runStderr    = "stderr"
+	runCut       = " (the beginning and the end of %d bytes)"
+	runControls  = " (%d control characters left out)"
+	runOneCall   = "One call runs one script: the other calls in the same list (%d) did not run."
+
+	filesLinked   = "Files that the script made. Give these links to the user as they are:\n"
+	filesOnDisk   = "Files that the script made, on the disk of this host:\n"
+	filesNone     = "Nothing is kept of the files that the script made:\n"
+	fileLine      = "- %s (%s)\n"
+	fileSkipped   = "- not kept: %s: %s\n"
+	filesUnlisted = "- not kept: %d more\n"
+	filesLost     = "The files that the script made could not be kept: they are gone. Say so, and do not link to them."
+
+	hintOwnModule    = "Hint: %q is a part of this skill (%s) and no package to install. Modules are found in the skill's top folder and beside the script. Run the script that SKILL.md names for this task; if this is the one, say that it does not work here."
+	hintNoModule     = "Hint: the package %q is not on this host, and nothing can be installed. Use another script or another way, or say what is missing."
+	hintOldPython    = "Hint: the Python of this host is %s, and scripts may need 3.10 or newer: the error may come from that and not from the script. Take another way, or say so."
+	hintNetwork      = "Hint: scripts have no network here. Do not try again: work with what is in the conversation, or say what could not be fetched."
+	hintReadOnly     = "Hint: the folder of the skill is read-only. Have the script write into its working directory: give a relative path such as out.pdf."
+	hintSkillFile    = "Hint: %q is a file of the skill, but the script looked for it in its own working directory, which is empty at the start. Give what is in the file as an argument if the script takes that, or carry out the step yourself."
+	hintNoFile       = "Hint: a script begins in an empty working directory: files of the conversation and of other calls are not there. Paths in its arguments are for what it makes itself."
+	hintJSONArgument = "Hint: argument %d is not valid JSON, so do not blame the script: %s"
+	hintJSONFile     = "Hint: the file %q that the arguments name is not valid JSON, so do not blame the script: %s"
+	hintJSONAt       = "it goes wrong in line %d, column %d. Correct that and run it again."
+	hintJSONLine     = "\n  %d: %s"
 )

@@ -60,11 +60,15 @@ func (s *Set) open(ctx context.Context, k skill.Skill, name string, offset int64
 		return journal.Result{}, fmt.Errorf("%s: %w", ReadName, err)
 	}
 	result := render(k, page)
+	guide := s.guidanceAfter(k, name, page)
 	if index := indexAfter(k, name, page); index != "" {
-		if e.Room > 0 && len(result)+len(index) > max(e.Room, smallestPage) {
+		if e.Room > 0 && len(result)+len(index)+len(guide) > max(e.Room, smallestPage) {
 			index = fmt.Sprintf(indexElsewhere, k.Name)
 		}
 		result = strings.TrimRight(result, "\n") + "\n\n" + index
+	}
+	if guide != "" {
+		result += "\n\n" + guide
 	}
 	return journal.Result{Text: result, OK: true, Skill: k.Name, Detail: page.Path}, nil
 }
@@ -147,13 +151,31 @@ func render(k skill.Skill, p skill.Page) string {
 	return b.String()
 }
 
-// indexAfter is the index of the files, behind the last page of the
-// instructions, which may be a link to another file.
+// lastOfMain reports whether a page is the last of the instructions, which may be a
+// link to another file.
+func lastOfMain(name string, p skill.Page) bool {
+	return !p.More() && !p.Binary && (name == mainFile || p.Path == mainFile)
+}
+
+// indexAfter is the index of the files, behind the last page of the instructions.
 func indexAfter(k skill.Skill, name string, p skill.Page) string {
-	if p.More() || p.Binary || name != mainFile && p.Path != mainFile {
+	if !lastOfMain(name, p) {
 		return ""
 	}
 	return strings.TrimRight(disclosure.FileIndex(k), "\n")
+}
+
+// guidanceAfter says how the scripts run that the instructions name, with a call
+// that can be copied (B1 5.6); empty when none can.
+func (s *Set) guidanceAfter(k skill.Skill, name string, p skill.Page) string {
+	if !lastOfMain(name, p) || !s.canRun() {
+		return ""
+	}
+	scripts := s.runnable(k)
+	if len(scripts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(guidance, exampleCall(k.Name, scripts[0].Path, nil))
 }
 
 // refusal turns a refusal into a sentence.

@@ -1,19 +1,22 @@
-// Package skill is the set of tools with which a model reads its skills:
-// skills_list and skills_read.
+// Package skill is the set of tools with which a model uses its skills:
+// skills_list, skills_read and, if the operator allows it, skills_run.
 //
 // A set holds exactly the skills that one request can reach, so that no spelling
 // of a name or a path leads to another one (seed 1, "One skill cannot read
-// another"). It reads and never writes or runs anything; every call may be run
-// again. What a model does wrong is answered with a sentence that it can act
-// on; only a failure of this host is an error.
+// another"). The first two read and never write anything, so that every call may be
+// run again. The third never starts a process itself: it says what is to be launched
+// to a [Runner], which confines it, and has the files that came of it kept. What a
+// model does wrong is answered with a sentence that it can act on; only a failure of
+// this host is an error.
 //
-// Start at [New]. All prose is in prompts.go.
+// Start at [New], then [Scripts]. All prose is in prompts.go.
 package skill
 
 import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -30,6 +33,7 @@ import (
 const (
 	ListName = "skills_list"
 	ReadName = "skills_read"
+	RunName  = "skills_run"
 )
 
 // Options say what a set reaches.
@@ -39,42 +43,63 @@ type Options struct {
 	// PageBytes is the size of one page of skills_read; 0 is the default of the
 	// limit skills-page.
 	PageBytes int
+	// Runner runs the scripts of skills; with nil there is no skills_run.
+	Runner Runner
+	// Scripts say how scripts are run. Without a Runner they mean nothing.
+	Scripts Scripts
 }
 
-// Set answers skills_list and skills_read. It is safe for concurrent use.
+// Set answers skills_list, skills_read and skills_run. It is safe for concurrent
+// use.
 type Set struct {
-	skills []skill.Skill // sorted by name
-	page   int64
+	skills  []skill.Skill // sorted by name
+	page    int64
+	runner  Runner
+	scripts Scripts
 }
 
 var _ tool.Set = (*Set)(nil)
 
 // New makes the set of one request.
 func New(o Options) *Set {
-	s := &Set{skills: slices.Clone(o.Skills), page: int64(o.PageBytes)}
+	s := &Set{skills: slices.Clone(o.Skills), page: int64(o.PageBytes), runner: o.Runner, scripts: o.Scripts}
 	if s.page <= 0 {
 		s.page = config.Values{}.Get(config.PageSize)
 	}
 	slices.SortStableFunc(s.skills, func(a, b skill.Skill) int { return cmp.Compare(a.Name, b.Name) })
 	s.skills = slices.CompactFunc(s.skills, func(a, b skill.Skill) bool { return a.Name == b.Name })
+	if s.scripts.Kinds == nil {
+		s.scripts.Kinds = DefaultKinds()
+	}
+	s.scripts.Logger = cmp.Or(s.scripts.Logger, slog.New(slog.DiscardHandler))
 	return s
 }
 
-// Offer declares both tools, always with the same bytes, or nothing when there
-// is no skill to read.
+// Offer declares the tools, always with the same bytes, or nothing when there is no
+// skill to read. skills_run is declared also where this host refuses to run anything:
+// each call then says what to do instead.
 func (s *Set) Offer(journal.Path) journal.Offer {
 	if len(s.skills) == 0 {
 		return journal.Offer{}
 	}
-	return journal.Offer{Declared: []llm.Declaration{
+	declared := []llm.Declaration{
 		{Name: ListName, Description: listDescription, Parameters: jsontext.Value(listParameters)},
 		{Name: ReadName, Description: readDescription, Parameters: jsontext.Value(readParameters)},
-	}}
+	}
+	if s.runner != nil {
+		declared = append(declared, llm.Declaration{Name: RunName, Description: runDescription, Parameters: jsontext.Value(runParameters)})
+	}
+	return journal.Offer{Declared: declared}
 }
 
-// Replay says that every call may be run again: none changes anything, also
-// not one to a tool that does not exist.
-func (s *Set) Replay(string) journal.Replay { return journal.Again }
+// Replay says that every call may be run again, also one to a tool that does not
+// exist, but for one of a script: what it has done, nobody knows.
+func (s *Set) Replay(name string) journal.Replay {
+	if runs(name) {
+		return journal.Never
+	}
+	return journal.Again
+}
 
 // Invoke answers a call. A name that means neither of the tools gets a sentence
 // that says what there is (B1 6.2).
@@ -87,6 +112,9 @@ func (s *Set) Invoke(ctx context.Context, c llm.Call, e tool.Env) (journal.Resul
 		return s.list(parseListOffset(c.Arguments), s.pageFor(e)), nil
 	case ReadName:
 		return s.read(ctx, c.Arguments, e)
+	}
+	if s.runner != nil && runs(c.Name) {
+		return s.run(ctx, c.Arguments, e)
 	}
 	return s.unknown(c.Name, e), nil
 }
@@ -105,10 +133,17 @@ const smallestPage = 1024
 // unknown answers a call to a tool that nobody has.
 func (s *Set) unknown(name string, e tool.Env) journal.Result {
 	if k, ok := s.find(name); ok {
-		return failure(k.Name, "", isSkill, name, k.Name)
+		r := failure(k.Name, "", isSkill, name, k.Name)
+		if s.canRun() && len(s.runnable(k)) > 0 {
+			r.Text += scriptsToo
+		}
+		return r
 	}
 	return tool.Unknown(name, e)
 }
+
+// canRun reports whether a script can run at all.
+func (s *Set) canRun() bool { return s.runner != nil && s.runner.Refusal() == nil }
 
 // failure is the answer to a mistake of the model.
 func failure(name, detail, format string, args ...any) journal.Result {
