@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/fault"
@@ -116,9 +117,10 @@ func (s *Server) bound(next http.Handler) http.Handler {
 	})
 }
 
-// WriteJSON writes a small object.
+// WriteJSON writes a small object. It may quote what a client sent, so bytes that
+// are no text are replaced.
 func WriteJSON(w http.ResponseWriter, status int, v any) {
-	body, err := json.Marshal(v, json.Deterministic(true))
+	body, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		http.Error(w, "{}", http.StatusInternalServerError)
 		return

@@ -125,6 +125,7 @@ func TestFallback(t *testing.T) {
 		{"HEAD", "/", 200, ""},
 		{"GET", "/v1/none", 404, `{"door":`},
 		{"GET", "/none", 404, `{"error":`},
+		{"GET", "/none/%ff", 404, `{"error":`}, // no text
 		{"GET", "/v1/x", 405, `use POST`},
 	} {
 		w := httptest.NewRecorder()
