@@ -41,11 +41,8 @@ var _ sandbox.Backend = (*Backend)(nil)
 func New(o Options) (*Backend, error) {
 	b := &Backend{o: o, owners: map[owner]*os.File{}}
 	if b.o.Exe == "" {
-		exe, err := os.Executable()
-		if err != nil {
-			return nil, unavailable("find this binary", err, "")
-		}
-		b.o.Exe = exe
+		// Not its path: an upgrade may have put another version there.
+		b.o.Exe = "/proc/self/exe"
 	}
 	program, err := seccomp.Program(seccomp.Profile{
 		Arch: runtime.GOARCH, Guarded: []int{1}, Sockets: true, Metadata: true, Namespaced: true,
@@ -178,14 +175,27 @@ func (b *Backend) take(ctx context.Context, shareNetwork bool) (*cell, error) {
 	return b.spawn(ctx, shareNetwork)
 }
 
-// spawn clones a cell and waits until it is ready.
+// spawn clones a cell and waits until it is ready. A spawner that died meanwhile
+// costs nobody a launch.
 func (b *Backend) spawn(ctx context.Context, shareNetwork bool) (*cell, error) {
-	s, slot, err := b.reserve()
+	c, err := b.spawnOnce(ctx, shareNetwork)
+	if errors.Is(err, errSpawner) {
+		return b.spawnOnce(ctx, shareNetwork)
+	}
+	return c, err
+}
+
+func (b *Backend) spawnOnce(ctx context.Context, shareNetwork bool) (*cell, error) {
+	s, err := b.running()
+	if err != nil {
+		return nil, err
+	}
+	slot, err := b.slot()
 	if err != nil {
 		return nil, err
 	}
 	u, g := b.users.outer(slot)
-	reply, fds, err := s.ask(spawnRequest{OuterU: u, OuterG: g, ShareNetwork: shareNetwork}, b.o.SetUp)
+	reply, fds, err := b.ask(s, spawnRequest{OuterU: u, OuterG: g, ShareNetwork: shareNetwork})
 	var c *cell
 	if err == nil {
 		c, err = newCell(reply, fds, slot)
@@ -211,30 +221,55 @@ func (b *Backend) spawn(ctx context.Context, shareNetwork bool) (*cell, error) {
 	return c, nil
 }
 
-// reserve starts the spawner if there is none and takes the first free slot.
-func (b *Backend) reserve() (*spawner, int, error) {
+// running is the spawner. It is started if there is none.
+func (b *Backend) running() (*spawner, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return nil, 0, step(os.ErrClosed, "start a launch")
+		return nil, step(os.ErrClosed, "start a launch")
 	}
 	if b.spawner == nil {
 		s, err := newSpawner(b.o.Exe)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		b.spawner = s
 	}
+	return b.spawner, nil
+}
+
+// slot takes the first user that no launch has.
+func (b *Backend) slot() (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	slot := slices.Index(b.slots, false)
 	if slot < 0 {
 		slot = len(b.slots)
 		b.slots = append(b.slots, false)
 	}
 	if slot >= b.users.count {
-		return nil, 0, step(fmt.Errorf("%d launches run at once", slot), "find a free user")
+		return 0, step(fmt.Errorf("%d launches run at once", slot), "find a free user")
 	}
 	b.slots[slot] = true
-	return b.spawner, slot, nil
+	return slot, nil
+}
+
+// ask has the spawner carry a request out. One that does not answer is given up,
+// and the next launch starts another.
+func (b *Backend) ask(s *spawner, r spawnRequest) (spawnReply, []int, error) {
+	reply, fds, err := s.ask(r, b.o.SetUp)
+	if errors.Is(err, errSpawner) {
+		b.mu.Lock()
+		mine := b.spawner == s
+		if mine {
+			b.spawner = nil
+		}
+		b.mu.Unlock()
+		if mine {
+			s.kill()
+		}
+	}
+	return reply, fds, err
 }
 
 func (b *Backend) freeSlot(slot int) {

@@ -530,3 +530,32 @@ func TestBackendPrivateBinary(t *testing.T) {
 		t.Errorf("%s %d", r.Ended, r.Exit)
 	}
 }
+
+// TestBackendSpawnerDies: launches that run go on, and the next one has another
+// spawner.
+func TestBackendSpawnerDies(t *testing.T) {
+	b := open(t, Options{})
+	j, err := b.Start(context.Background(), line(t, "sleep 0.3; echo done"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.background.Wait()
+	b.mu.Lock()
+	first := b.spawner
+	b.mu.Unlock()
+	if err := first.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if r := j.Wait(); r.Stdout.Text() != "done\n" {
+		t.Errorf("%s %d", r.Ended, r.Exit)
+	}
+	for range 2 { // the init that waits is used up, then a new one is needed
+		if r := run(t, b, line(t, "true")); !r.OK() {
+			t.Errorf("%s %d", r.Ended, r.Exit)
+		}
+		b.background.Wait()
+	}
+	if b.spawner == first {
+		t.Error("the dead spawner is still asked")
+	}
+}

@@ -113,16 +113,17 @@ var errNoMapping = errors.New("its file system cannot show it as another user's"
 // kept.
 func (b *Backend) ownerNamespace(key owner) (*os.File, error) {
 	b.mu.Lock()
-	f, s := b.owners[key], b.spawner
+	f := b.owners[key]
 	b.mu.Unlock()
 	if f != nil {
 		return f, nil
 	}
-	if s == nil {
-		return nil, os.ErrClosed
+	s, err := b.running()
+	if err != nil {
+		return nil, err
 	}
 	u, g := b.users.outer(key.slot)
-	_, fds, err := s.ask(spawnRequest{Holder: true, InnerU: key.uid, InnerG: key.gid, OuterU: u, OuterG: g}, b.o.SetUp)
+	_, fds, err := b.ask(s, spawnRequest{Holder: true, InnerU: key.uid, InnerG: key.gid, OuterU: u, OuterG: g})
 	if err != nil {
 		return nil, err
 	}

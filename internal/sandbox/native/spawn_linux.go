@@ -81,21 +81,25 @@ func sealedCopy(to, from *os.File) (*os.File, error) {
 	return to, nil
 }
 
+// errSpawner says that the spawner did not answer, whatever was asked.
+var errSpawner = errors.New("the spawner does not answer")
+
 // ask sends a request and waits for its answer, at most for a time.
 func (s *spawner) ask(r spawnRequest, wait time.Duration) (spawnReply, []int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var reply spawnReply
 	fd := int(s.conn.Fd())
-	if err := send(fd, r); err != nil {
-		return reply, nil, step(err, "ask the spawner")
+	err := send(fd, r)
+	if err == nil {
+		err = readable(fd, wait)
 	}
-	if err := readable(fd, wait); err != nil {
-		return reply, nil, step(err, "wait for the spawner")
+	var fds []int
+	if err == nil {
+		fds, err = receive(fd, &reply)
 	}
-	fds, err := receive(fd, &reply)
 	if err != nil {
-		return reply, nil, step(err, "hear the spawner")
+		return reply, nil, step(fmt.Errorf("%w: %w", errSpawner, err), "ask the spawner")
 	}
 	if reply.Fault != nil {
 		return reply, nil, &stepError{step: reply.Fault.Step, err: reply.Fault.err()}
@@ -121,6 +125,12 @@ func readable(fd int, wait time.Duration) error {
 			return nil
 		}
 	}
+}
+
+// kill ends a spawner that may hang.
+func (s *spawner) kill() {
+	_ = s.cmd.Process.Kill() // it may be gone
+	_ = s.close()            // its status says nothing now
 }
 
 // close ends the spawner. What it cloned goes on.
