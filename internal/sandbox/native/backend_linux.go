@@ -175,27 +175,14 @@ func (b *Backend) take(ctx context.Context, shareNetwork bool) (*cell, error) {
 	return b.spawn(ctx, shareNetwork)
 }
 
-// spawn clones a cell and waits until it is ready. A spawner that died meanwhile
-// costs nobody a launch.
+// spawn clones a cell and waits until it is ready.
 func (b *Backend) spawn(ctx context.Context, shareNetwork bool) (*cell, error) {
-	c, err := b.spawnOnce(ctx, shareNetwork)
-	if errors.Is(err, errSpawner) {
-		return b.spawnOnce(ctx, shareNetwork)
-	}
-	return c, err
-}
-
-func (b *Backend) spawnOnce(ctx context.Context, shareNetwork bool) (*cell, error) {
-	s, err := b.running()
-	if err != nil {
-		return nil, err
-	}
 	slot, err := b.slot()
 	if err != nil {
 		return nil, err
 	}
 	u, g := b.users.outer(slot)
-	reply, fds, err := b.ask(s, spawnRequest{OuterU: u, OuterG: g, ShareNetwork: shareNetwork})
+	reply, fds, err := b.ask(spawnRequest{OuterU: u, OuterG: g, ShareNetwork: shareNetwork})
 	var c *cell
 	if err == nil {
 		c, err = newCell(reply, fds, slot)
@@ -254,22 +241,35 @@ func (b *Backend) slot() (int, error) {
 	return slot, nil
 }
 
-// ask has the spawner carry a request out. One that does not answer is given up,
-// and the next launch starts another.
-func (b *Backend) ask(s *spawner, r spawnRequest) (spawnReply, []int, error) {
-	reply, fds, err := s.ask(r, b.o.SetUp)
+// ask has the spawner carry a request out. One that does not answer is given up
+// and another one asked, so that its death costs nobody a launch.
+func (b *Backend) ask(r spawnRequest) (spawnReply, []int, error) {
+	reply, fds, err := b.askOnce(r)
 	if errors.Is(err, errSpawner) {
-		b.mu.Lock()
-		mine := b.spawner == s
-		if mine {
-			b.spawner = nil
-		}
-		b.mu.Unlock()
-		if mine {
-			s.kill()
-		}
+		return b.askOnce(r)
 	}
 	return reply, fds, err
+}
+
+func (b *Backend) askOnce(r spawnRequest) (spawnReply, []int, error) {
+	s, err := b.running()
+	if err != nil {
+		return spawnReply{}, nil, err
+	}
+	reply, fds, err := s.ask(r, b.o.SetUp)
+	if !errors.Is(err, errSpawner) {
+		return reply, fds, err
+	}
+	b.mu.Lock()
+	mine := b.spawner == s
+	if mine {
+		b.spawner = nil
+	}
+	b.mu.Unlock()
+	if mine {
+		s.kill()
+	}
+	return reply, nil, err
 }
 
 func (b *Backend) freeSlot(slot int) {

@@ -91,11 +91,13 @@ func (b *Backend) mapped(c *cell, at int, m mount, st unix.Stat_t) (int, error) 
 		return -1, err
 	}
 	ns, err := b.ownerNamespace(owner{uid: int(st.Uid), gid: int(st.Gid), slot: c.slot})
-	if err == nil {
-		err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{
-			Attr_set: m.attr() | unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(ns.Fd()),
-		})
+	if err != nil {
+		_ = unix.Close(fd)
+		return -1, err
 	}
+	err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{
+		Attr_set: m.attr() | unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(ns.Fd()),
+	})
 	if err != nil && !m.Write {
 		// What others may read can be read without a mapping.
 		err = setAttr(fd, m.attr())
@@ -118,12 +120,8 @@ func (b *Backend) ownerNamespace(key owner) (*os.File, error) {
 	if f != nil {
 		return f, nil
 	}
-	s, err := b.running()
-	if err != nil {
-		return nil, err
-	}
 	u, g := b.users.outer(key.slot)
-	_, fds, err := b.ask(s, spawnRequest{Holder: true, InnerU: key.uid, InnerG: key.gid, OuterU: u, OuterG: g})
+	_, fds, err := b.ask(spawnRequest{Holder: true, InnerU: key.uid, InnerG: key.gid, OuterU: u, OuterG: g})
 	if err != nil {
 		return nil, err
 	}
