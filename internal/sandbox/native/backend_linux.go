@@ -193,9 +193,9 @@ func (b *Backend) spawn(ctx context.Context, shareNetwork bool) (*cell, error) {
 	}
 	ready, stop := context.WithTimeoutCause(ctx, b.o.SetUp, errSlow)
 	defer stop()
-	r, _, err := c.hear(ready)
+	r, fds, err := c.hear(ready)
 	if err == nil {
-		err = r.expect(isReady)
+		err = c.ready(r, fds)
 	}
 	if err == nil {
 		c.group, err = b.groups.make(c.pid)
@@ -204,7 +204,6 @@ func (b *Backend) spawn(ctx context.Context, shareNetwork bool) (*cell, error) {
 		b.release(c)
 		return nil, err
 	}
-	c.noProc = r.NoProc
 	return c, nil
 }
 
@@ -278,19 +277,27 @@ func (b *Backend) freeSlot(slot int) {
 	b.slots[slot] = false
 }
 
-// release ends a cell and frees its user. The control group follows in the
-// background, and Close waits for it.
+// release ends a cell and frees its user. What takes the kernel longer follows in
+// the background, and Close waits for it.
 func (b *Backend) release(c *cell) {
 	c.end()
 	b.freeSlot(c.slot)
+	b.later(c.settle)
+}
+
+// releaseLater is release in the background.
+func (b *Backend) releaseLater(c *cell) { b.later(func() { b.release(c) }) }
+
+// later does something in the background, or now when the backend was closed.
+func (b *Backend) later(do func()) {
 	b.mu.Lock()
 	closed := b.closed
 	if !closed {
-		b.background.Go(c.group.remove)
+		b.background.Go(do)
 	}
 	b.mu.Unlock()
 	if closed {
-		c.group.remove()
+		do()
 	}
 }
 

@@ -21,9 +21,10 @@ func initMain() int {
 	if err != nil {
 		return complain(err)
 	}
-	if send(control, report{Kind: isReady, NoProc: i.noProc}) != nil {
+	if send(control, report{Kind: isReady, NoProc: i.noProc}, i.mounts) != nil {
 		return 1
 	}
+	_ = unix.Close(i.mounts)
 	o, fds, err := takeOrder()
 	if err != nil {
 		return complain(err)
@@ -48,6 +49,10 @@ type ready struct {
 	root   newRoot
 	noProc bool
 	self   int // this binary
+	// mounts is the mount namespace. The host holds it until the launch is over: to
+	// take it down makes the kernel wait for all processors, and nobody need wait for
+	// that.
+	mounts int
 }
 
 // getReady is what no order can change, done while nobody waits for it.
@@ -72,11 +77,29 @@ func getReady() (ready, error) {
 	if err != nil {
 		return ready{}, step(err, "open this binary")
 	}
+	mounts, err := unix.Open("/proc/self/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return ready{}, step(err, "open the mount namespace")
+	}
 	root, proc, err := prepare()
 	if err != nil {
 		return ready{}, err
 	}
-	return ready{root: root, noProc: !proc, self: self}, dropBounding()
+	if err := practise(); err != nil {
+		return ready{}, step(err, "practise reading orders")
+	}
+	return ready{root: root, noProc: !proc, self: self, mounts: mounts}, beginLock()
+}
+
+// practise reads an order once, so that the decoder has seen its types before
+// somebody waits for it.
+func practise() error {
+	var o order
+	text, err := json.Marshal(order{Argv: []string{""}, Env: []string{""}, Hide: []string{""}, Filter: []byte{0}, Mounts: []mount{{}}})
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, &o)
 }
 
 // loopback brings the interface up that a new network has, and that is down. On
@@ -211,8 +234,8 @@ func mind(o order, pid, program int) error {
 		if watched[1].Revents != 0 {
 			return nil // the host says nothing any more: its end is closed
 		}
-		if status, ended := reap(pid); ended {
-			return send(control, report{Kind: isExited, Status: int(status)})
+		if status, ended, alone := reap(pid); ended {
+			return send(control, report{Kind: isExited, Status: int(status), Alone: alone})
 		}
 		if o.Sample && usedMemory() > o.Memory {
 			return send(control, report{Kind: isOutOfMem})
@@ -220,18 +243,18 @@ func mind(o order, pid, program int) error {
 	}
 }
 
-// reap reaps all that has ended, also what was orphaned, and says whether the
-// program is among it.
-func reap(program int) (unix.WaitStatus, bool) {
+// reap reaps all that has ended, also what was orphaned. It says whether the
+// program is among it, and whether nothing is left.
+func reap(program int) (status unix.WaitStatus, ended, alone bool) {
 	for {
-		var status unix.WaitStatus
-		pid, err := unix.Wait4(-1, &status, unix.WNOHANG, nil)
+		var one unix.WaitStatus
+		pid, err := unix.Wait4(-1, &one, unix.WNOHANG, nil)
 		switch {
 		case errors.Is(err, unix.EINTR):
-		case pid == program && (status.Exited() || status.Signaled()):
-			return status, true
+		case pid == program && (one.Exited() || one.Signaled()):
+			status, ended = one, true
 		case pid <= 0:
-			return status, false
+			return status, ended, errors.Is(err, unix.ECHILD)
 		}
 	}
 }

@@ -113,9 +113,11 @@ func (j *job) start(ctx context.Context) {
 		deadline = time.AfterFunc(j.launch.Deadline, func() { j.kill(sandbox.TimedOut) }).Stop
 	}
 	go func() {
-		status := j.listen()
+		status, alone := j.listen()
 		j.kill(sandbox.Exited)
-		j.c.gone()
+		if !alone {
+			j.c.gone()
+		}
 		ended := time.Now()
 		stop()
 		unhook()
@@ -125,20 +127,26 @@ func (j *job) start(ctx context.Context) {
 		}
 		j.others.Wait()
 		j.finish(status, ended)
-		j.b.release(j.c)
+		if alone {
+			// Only init is left, which is the house's: nobody waits for its end.
+			j.b.releaseLater(j.c)
+		} else {
+			j.b.release(j.c)
+		}
 		close(j.done)
 	}()
 }
 
-// listen hears init until it reports an end or is gone.
-func (j *job) listen() unix.WaitStatus {
+// listen hears init until it reports an end or is gone. It says whether init is
+// the only process that is left.
+func (j *job) listen() (status unix.WaitStatus, alone bool) {
 	for {
 		r, _, err := j.c.hear(context.Background())
 		switch {
 		case err != nil: // it was killed
-			return unix.WaitStatus(unix.SIGKILL)
+			return unix.WaitStatus(unix.SIGKILL), false
 		case r.Kind == isExited:
-			return unix.WaitStatus(r.Status)
+			return unix.WaitStatus(r.Status), r.Alone
 		case r.Kind == isOutOfMem:
 			j.kill(sandbox.OutOfMem)
 		}

@@ -137,18 +137,34 @@ func thisThread(trap, a1, a2, a3, a4, a5, a6 uintptr) error {
 	return nil
 }
 
+// hasCgo reports whether this build cannot make a call on every thread.
+func hasCgo() bool {
+	return errors.Is(everyThread(unix.SYS_PRCTL, unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0, 0), unix.ENOTSUP)
+}
+
 // lastCapability is the number of the newest one that is dropped; kernels know
 // fewer and refuse the rest.
 const lastCapability = 63
 
-// dropBounding empties the bounding set, so that no program that this process
-// starts can gain a capability. A build with cgo does it later, on one thread.
-func dropBounding() error {
-	err := dropBoundingBy(everyThread)
+// beginLock takes away what building the root has no need of: new privileges, the
+// ambient set, and the bounding set, so that no program that this process starts
+// can gain a capability. A build with cgo does it later, on one thread.
+func beginLock() error {
+	err := begin(everyThread)
 	if errors.Is(err, unix.ENOTSUP) {
 		return nil
 	}
-	return step(err, "drop the bounding set")
+	return err
+}
+
+func begin(call each) error {
+	if err := call(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); err != nil {
+		return step(err, "refuse new privileges")
+	}
+	if err := call(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0, 0); err != nil {
+		return step(err, "clear the ambient capabilities")
+	}
+	return step(dropBoundingBy(call), "drop the bounding set")
 }
 
 func dropBoundingBy(call each) error {
@@ -170,12 +186,8 @@ func dropBoundingBy(call each) error {
 // becomes this binary again, which ends the others, and goes on with what was left
 // to do.
 func (l *lock) apply(run func() error, o order, out [2]int) error {
-	err := everyThread(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0)
-	if errors.Is(err, unix.ENOTSUP) {
+	if hasCgo() {
 		return l.applyAlone(o, out)
-	}
-	if err != nil {
-		return step(err, "refuse new privileges")
 	}
 	if err := l.with(everyThread, unix.SECCOMP_FILTER_FLAG_TSYNC); err != nil {
 		return err
@@ -190,9 +202,6 @@ func (l *lock) with(call each, flags uintptr) error {
 		if err := call(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(l.ruleset), 0, 0, 0, 0, 0); err != nil {
 			return step(err, "enforce Landlock")
 		}
-	}
-	if err := call(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0, 0); err != nil {
-		return step(err, "clear the ambient capabilities")
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
@@ -234,11 +243,8 @@ func (l *lock) applyAlone(o order, out [2]int) error {
 		}
 		args = append(args, strconv.Itoa(fd))
 	}
-	if err := thisThread(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); err != nil {
-		return step(err, "refuse new privileges")
-	}
-	if err := dropBoundingBy(thisThread); err != nil {
-		return step(err, "drop the bounding set")
+	if err := begin(thisThread); err != nil {
+		return err
 	}
 	if err := l.with(thisThread, 0); err != nil {
 		return err

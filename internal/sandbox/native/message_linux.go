@@ -78,6 +78,8 @@ type report struct {
 	Kind   string
 	Fault  *fault
 	Status int // wait status, with exited
+	// Alone says, with exited, that init has no process left but itself.
+	Alone  bool
 	NoProc bool
 }
 

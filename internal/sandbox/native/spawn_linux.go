@@ -153,6 +153,32 @@ type cell struct {
 	// noProc says that /proc is not to be had in it.
 	noProc bool
 	group  *group
+	// mounts is the mount namespace of init, held until nobody waits.
+	mounts *os.File
+}
+
+// ready takes what init sends when it is ready.
+func (c *cell) ready(r report, fds []int) error {
+	err := r.expect(isReady)
+	if err == nil && len(fds) != 1 {
+		err = errors.New("the mount namespace did not come along")
+	}
+	if err != nil {
+		for _, fd := range fds {
+			_ = unix.Close(fd)
+		}
+		return err
+	}
+	c.noProc, c.mounts = r.NoProc, os.NewFile(uintptr(fds[0]), "mounts")
+	return nil
+}
+
+// settle gives back what takes time to give back. The processes are gone.
+func (c *cell) settle() {
+	if c.mounts != nil {
+		_ = c.mounts.Close()
+	}
+	c.group.remove()
 }
 
 // newCell takes the descriptors of a reply.
