@@ -7,7 +7,9 @@ import (
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/sandbox"
 	"github.com/metier-run/metier/internal/sandbox/bare"
+	"github.com/metier-run/metier/internal/sandbox/jobobject"
 	"github.com/metier-run/metier/internal/sandbox/native"
+	"github.com/metier-run/metier/internal/sandbox/seatbelt"
 )
 
 // Finder looks for one kind of backend.
@@ -25,12 +27,19 @@ type Finder struct {
 func Finders() []Finder {
 	return []Finder{
 		{Name: native.Name, Tier: sandbox.TierFull, Find: findNative},
-		{Name: sandbox.Bare, Tier: sandbox.TierNone, Find: func(ctx context.Context, _ Options) sandbox.Finding { return bare.Find(ctx) }},
+		{Name: seatbelt.Name, Tier: sandbox.TierFull, Find: alone(seatbelt.Find)},
+		{Name: jobobject.Name, Tier: sandbox.TierNone, Find: alone(jobobject.Find)},
+		{Name: sandbox.Bare, Tier: sandbox.TierNone, Find: alone(bare.Find)},
 	}
 }
 
 func findNative(ctx context.Context, o Options) sandbox.Finding {
 	return native.Find(ctx, native.Options{SetUp: o.Limits.Duration(config.SandboxSetUp)})
+}
+
+// alone is the finder of a backend that has no options.
+func alone(find func(context.Context) sandbox.Finding) func(context.Context, Options) sandbox.Finding {
+	return func(ctx context.Context, _ Options) sandbox.Finding { return find(ctx) }
 }
 
 func (o Options) finders() []Finder {

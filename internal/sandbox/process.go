@@ -283,7 +283,7 @@ func (p *process) watch(ctx context.Context, others *sync.WaitGroup) <-chan Ende
 	}
 	if p.launch.Disk > 0 {
 		others.Go(func() {
-			if grown(ctx, p.launch.Write, p.launch.Disk) {
+			if Grown(ctx, p.launch.Write, p.launch.Disk) {
 				reasons <- OutOfRoom
 			}
 		})

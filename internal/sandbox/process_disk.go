@@ -16,9 +16,9 @@ const diskEntries = 1 << 20
 // is followed by at least as many times its own duration of rest.
 const diskShare = 4
 
-// grown looks at the directories every now and then until they hold more than
+// Grown looks at the directories every now and then until they hold more than
 // limit bytes, or ctx ends.
-func grown(ctx context.Context, dirs []string, limit int64) bool {
+func Grown(ctx context.Context, dirs []string, limit int64) bool {
 	timer := time.NewTimer(sampleEvery)
 	defer timer.Stop()
 	for {

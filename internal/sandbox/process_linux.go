@@ -54,11 +54,12 @@ func (t *tree) attr() *syscall.SysProcAttr {
 
 // spawn starts the program and holds it before its first instruction, so that no
 // child of it is without the mark and the limits. The kernel does that for a
-// tracer; where it lets nobody trace, the program runs at once.
+// tracer; where it lets nobody trace, the program runs at once. A traced program
+// gains nothing from being set-user-ID, which is as well.
 func (t *tree) spawn(path string, args []string, attr *os.ProcAttr) (*os.Process, error) {
 	attr.Sys.Ptrace = !t.cmd.Contained || t.cmd.Limit
 	p, err := os.StartProcess(path, args, attr)
-	if attr.Sys.Ptrace && errors.Is(err, unix.EPERM) {
+	if attr.Sys.Ptrace && errors.Is(err, os.ErrPermission) {
 		attr.Sys.Ptrace = false
 		p, err = os.StartProcess(path, args, attr)
 	}

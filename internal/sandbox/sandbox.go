@@ -119,7 +119,7 @@ type Result struct {
 	// Exit is the status of the first process; 128 and the signal's number if one
 	// ended it.
 	Exit   int
-	Signal string // its name, such as "killed"; empty otherwise
+	Signal string // its name, such as "kill" or "term"; empty otherwise
 	Stdout Output
 	Stderr Output
 	// Wall is the time from the start to the end of the whole tree; Killing is the
