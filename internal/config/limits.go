@@ -84,6 +84,8 @@ const (
 	EgressAtOnce    Name = "egress-connections"
 	ArtifactBytes   Name = "artifact-bytes"
 	ArtifactCount   Name = "artifact-count"
+	ArtifactEntries Name = "artifact-entries"
+	ArtifactDepth   Name = "artifact-depth"
 	ArtifactTotal   Name = "artifacts"
 	ArtifactAge     Name = "artifacts-age"
 )
@@ -162,6 +164,8 @@ func Limits() []Limit {
 		{EgressAtOnce, 64, Count, 1, 4096, "", "", "connections at once through the proxy of a launch"},
 		{ArtifactBytes, 32 * mib, Bytes, kib, 1 << 40, "artifact-bytes", "", "size of one file that is kept of what a launch wrote"},
 		{ArtifactCount, 64, Count, 1, 4096, "", "", "files that are kept of one launch"},
+		{ArtifactEntries, 1 << 16, Count, 1, 1 << 24, "", "", "files and folders of a working directory that are looked at for what a launch wrote"},
+		{ArtifactDepth, 32, Count, 1, 256, "", "", "levels of a working directory that are looked at for what a launch wrote"},
 		{ArtifactTotal, 256 * mib, Bytes, kib, 1 << 50, "artifacts", "", "bytes kept of what launches wrote, the oldest go first"},
 		{ArtifactAge, day, Seconds, 1, 365 * day, "artifacts-age", "", "time for which files that a launch wrote are kept"},
 	}

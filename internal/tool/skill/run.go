@@ -68,7 +68,7 @@ type Scripts struct {
 	// FilesURL is the address below which kept files are served; empty names them by
 	// their paths on this host.
 	FilesURL string
-	// Limits holds [config.ScriptTime], [config.ScriptOutput] and [config.ScriptArgs].
+	// Limits holds those of skills-run and of artifacts.
 	Limits config.Values
 	Logger *slog.Logger // nil logs nothing
 }
@@ -349,7 +349,10 @@ func (s *Set) carryOut(ctx context.Context, c script, others int, e tool.Env) (j
 			s.scripts.Logger.ErrorContext(ctx, "scratch left behind", "dir", scratch, "error", err)
 		}
 	}()
-	before, err := artifact.Take(ctx, scratch, artifact.Scope{Ignore: artifact.DefaultIgnore()})
+	before, err := artifact.Take(ctx, scratch, artifact.Scope{
+		Ignore:  artifact.DefaultIgnore(),
+		Entries: s.scripts.Limits.Int(config.ArtifactEntries), Depth: s.scripts.Limits.Int(config.ArtifactDepth),
+	})
 	if err != nil {
 		return journal.Result{}, fmt.Errorf("%s: %w", RunName, err)
 	}

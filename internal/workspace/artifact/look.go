@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/guard"
 )
 
@@ -25,23 +26,21 @@ type Scope struct {
 	// [DefaultIgnore].
 	Ignore []string
 	// Entries is how many files and folders are looked at, Depth how many folders
-	// lie above a file at most. 0 is [DefaultEntries] and [DefaultDepth].
+	// lie above a file at most. 0 is the default of the limits artifact-entries and
+	// artifact-depth: more than an honest workdir holds, and little enough for a
+	// hostile one to cost the host some megabytes and a second.
 	Entries, Depth int
 }
-
-// What a [Scope] without numbers looks at: more than an honest workdir holds, and
-// little enough for a hostile one to cost the host some megabytes and a second.
-const (
-	DefaultEntries = 1 << 16
-	DefaultDepth   = 32
-)
 
 // DefaultIgnore are the patterns for what no person wants to fetch: hidden files
 // and folders, and what interpreters leave behind.
 func DefaultIgnore() []string { return []string{".*", ".*/", "__pycache__/", "*.pyc", "node_modules/"} }
 
-func (s Scope) entries() int { return cmp.Or(s.Entries, DefaultEntries) }
-func (s Scope) depth() int   { return cmp.Or(s.Depth, DefaultDepth) }
+func (s Scope) entries() int {
+	return cmp.Or(s.Entries, config.Values{}.Int(config.ArtifactEntries))
+}
+
+func (s Scope) depth() int { return cmp.Or(s.Depth, config.Values{}.Int(config.ArtifactDepth)) }
 
 // check finds a pattern that matches nothing because it is misspelled.
 func (s Scope) check() error {
