@@ -31,6 +31,7 @@ import (
 	"github.com/metier-run/metier/internal/llm"
 	"github.com/metier-run/metier/internal/llm/openai"
 	"github.com/metier-run/metier/internal/server"
+	doorartifacts "github.com/metier-run/metier/internal/server/artifacts"
 	dooropenai "github.com/metier-run/metier/internal/server/openai"
 	doorskills "github.com/metier-run/metier/internal/server/skills"
 	"github.com/metier-run/metier/skill"
@@ -54,8 +55,9 @@ type Settings struct {
 	// Keys are what callers must present; with none, everybody is served.
 	Keys []access.Key
 	// Models is what the operator says of single models, by their names.
-	Models map[string]config.Model
-	Limits config.Values
+	Models  map[string]config.Model
+	Scripts Scripts
+	Limits  config.Values
 	// Record is a directory for recordings of turns; empty records nothing.
 	Record  string
 	Version string
@@ -74,6 +76,7 @@ type App struct {
 	transport *http.Transport
 	host      ids
 	keys      *access.Keys
+	scripts   *scripts // nil when none may run
 }
 
 // ids makes unguessable, sortable ids.
@@ -82,8 +85,8 @@ type ids struct{}
 // NewID is a ULID: 48 bits of time and 80 of randomness.
 func (ids) NewID() string { return ulid.MustNew(ulid.Now(), rand.Reader).String() }
 
-// Open wires a process. It reads the skills and finds the upstream; it asks no
-// model.
+// Open wires a process. It reads the skills, finds the upstream and, where scripts
+// may run, what confines them; it asks no model. Close what it returns.
 func Open(ctx context.Context, s Settings, logger *slog.Logger) (*App, error) {
 	a := &App{Settings: s, logger: logger}
 	var err error
@@ -116,6 +119,12 @@ func Open(ctx context.Context, s Settings, logger *slog.Logger) (*App, error) {
 	if recorder != nil {
 		recorder.secret(s.Upstream.Key)
 		options.Record = recorder
+	}
+	if s.Scripts.Allowed && a.Registry != nil {
+		if a.scripts, err = openScripts(ctx, s, logger); err != nil {
+			return nil, err
+		}
+		options.Runner, options.Scripts = a.scripts, a.scripts.forTools(a.Registry.Roots())
 	}
 	a.Gateway = gateway.New(options)
 	return a, nil
@@ -189,8 +198,22 @@ func missingRoot(from, dir string, err error) error {
 	return fault.Usage("%s %s: %w", from, dir, err)
 }
 
-// Close gives the connections to the upstream back. It does not end turns that still run.
-func (a *App) Close() { a.transport.CloseIdleConnections() }
+// Confinement is how scripts are confined; false when none may run.
+func (a *App) Confinement() (Confinement, bool) {
+	if a.scripts == nil {
+		return Confinement{}, false
+	}
+	return a.scripts.confinement(), true
+}
+
+// Close ends scripts that still run, waits for them, and gives the connections to the
+// upstream back. It ends no turn: let the server drain first.
+func (a *App) Close() {
+	if a.scripts != nil {
+		a.scripts.close()
+	}
+	a.transport.CloseIdleConnections()
+}
 
 // Models lists what the upstream offers.
 func (a *App) Models(ctx context.Context) ([]llm.Model, error) { return a.Gateway.Models(ctx) }
@@ -201,7 +224,7 @@ func (a *App) Server(loopback bool) *server.Server {
 		Gateway: a.Gateway, Limits: a.Settings.Limits, Now: time.Now, NewID: a.host.NewID,
 	})
 	return server.New(server.Options{
-		Doors:  a.behindKeys(chat, a.skillsDoor(loopback)),
+		Doors:  a.behindKeys(chat, a.skillsDoor(loopback), a.artifactsDoor()),
 		Limits: a.Settings.Limits, Logger: a.logger, NewID: a.host.NewID, Version: a.Settings.Version, Loopback: loopback,
 	})
 }
@@ -210,7 +233,8 @@ func (a *App) Server(loopback bool) *server.Server {
 func (a *App) skillsDoor(loopback bool) server.Door {
 	o := doorskills.Options{
 		Discovery: a.Settings.Discovery != config.DiscoveryOff, ShowPaths: loopback,
-		MaxView: a.Settings.Limits.Get(config.SkillView), Logger: a.logger,
+		AllowScripts: a.scripts != nil && a.scripts.Refusal() == nil,
+		MaxView:      a.Settings.Limits.Get(config.SkillView), Logger: a.logger,
 	}
 	if a.Registry != nil { // a nil pointer in an interface would count as skills
 		o.Registry = a.Registry
@@ -219,6 +243,15 @@ func (a *App) skillsDoor(loopback bool) server.Door {
 		}
 	}
 	return doorskills.New(o)
+}
+
+// artifactsDoor gives out what scripts made; nothing while none may run.
+func (a *App) artifactsDoor() server.Door {
+	o := doorartifacts.Options{Logger: a.logger}
+	if a.scripts != nil { // a nil pointer in an interface would count as a store
+		o.Store = a.scripts.files
+	}
+	return doorartifacts.New(o)
 }
 
 // Loopback reports whether only this machine reaches a listener.

@@ -35,6 +35,8 @@ const VendorURL = "https://api.openai.com/v1"
 // Demo is the name of the stand-in, in place of a URL.
 const Demo = "demo"
 
+const demoChosen = "demo, the built-in stand-in: it is no language model"
+
 // probeTime bounds all probes of one start.
 const probeTime = 3 * time.Second
 
@@ -53,7 +55,7 @@ type connected struct {
 // on a URL that the operator named, and the stand-in is never a fallback.
 func connect(ctx context.Context, s Settings, transport http.RoundTripper, newID func() string) (connected, error) {
 	if s.Upstream.URL == Demo {
-		return connected{Provider: demo.Provider{}, chosen: "demo, the built-in stand-in: it is no language model"}, nil
+		return connected{Provider: demo.Provider{}, chosen: demoChosen}, nil
 	}
 	found, chosen, err := locate(ctx, s.Upstream, transport)
 	if err != nil {

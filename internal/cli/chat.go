@@ -39,6 +39,7 @@ func (s *session) newChat() *cobra.Command {
 	}
 	f := cmd.Flags()
 	s.registryFlags(f)
+	s.scriptFlags(f)
 	s.limitFlags(f, ofTurns)
 	s.upstreamFlags(f)
 	s.conversationFlags(f)

@@ -96,6 +96,7 @@ type flags struct {
 	host         string
 	port         int
 	insecure     bool
+	scripts      scriptFlags
 	limits       map[config.Name]*int64
 }
 
@@ -135,7 +136,7 @@ func newRoot(std IO, version string) *cobra.Command {
 		return fault.Usage("%w (see %s --help)", err, cmd.CommandPath())
 	})
 	root.PersistentFlags().StringArrayVarP(&s.flags.configs, "config", "c", nil, "configuration file, in place of metier.toml in this directory (repeatable; later files win)")
-	root.AddCommand(s.newServe(), s.newRun(), s.newChat(), s.newSkills(), s.newKeys(), s.newVersion())
+	root.AddCommand(s.newServe(), s.newRun(), s.newChat(), s.newSkills(), s.newKeys(), s.newDoctor(), s.newVersion())
 	return root
 }
 
@@ -248,6 +249,9 @@ func (s *session) settings() (app.Settings, error) {
 		if out.Limits, err = out.Limits.Set(name, *value); err != nil {
 			return out, fault.Usage("%w", err)
 		}
+	}
+	if out.Scripts, err = s.scripts(); err != nil {
+		return out, err
 	}
 	out.Upstream, err = s.upstream()
 	return out, err

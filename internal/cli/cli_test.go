@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -13,7 +14,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/metier-run/metier/internal/cli"
+	"github.com/metier-run/metier/internal/launch"
 	"github.com/metier-run/metier/internal/llm/scripted"
+	"github.com/metier-run/metier/internal/sandbox"
 )
 
 var update = flag.Bool("update", false, "rewrite the expectations of the scripts")
@@ -48,14 +51,34 @@ func TestScripts(t *testing.T) {
 	}
 	s := httptest.NewServer(upstream)
 	t.Cleanup(s.Close)
+	own, err := scripted.New(scripted.Options{FS: os.DirFS("testdata/scenarios")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := httptest.NewServer(own)
+	t.Cleanup(calls.Close)
+	examples, err := filepath.Abs("../../examples/skills")
+	if err != nil {
+		t.Fatal(err)
+	}
+	able := confines(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", UpdateScripts: *update, RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("UPSTREAM", s.URL+"/v1")
+			e.Setenv("CALLS", calls.URL+"/v1")
+			e.Setenv("EXAMPLES", examples)
 			e.Setenv("METIER_HOME", e.WorkDir+"/home")
 			e.Setenv("NO_PROXY", "*")
+			e.Setenv("GORACE", "atexit_sleep_ms=0") // a second at each exit, for nothing here
 			return nil
 		},
-		Condition: nil,
+		Condition: func(cond string) (bool, error) { return cond == "confined" && able, nil },
 	})
+}
+
+// confines reports whether this host confines scripts fully.
+func confines(t *testing.T) bool {
+	t.Helper()
+	return launch.Look(t.Context(), launch.Options{Policy: sandbox.DefaultPolicy(), Scratch: t.TempDir()}).Problem == nil
 }

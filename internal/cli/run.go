@@ -44,6 +44,7 @@ func (s *session) newRun() *cobra.Command {
 	}
 	set := cmd.Flags()
 	s.registryFlags(set)
+	s.scriptFlags(set)
 	s.limitFlags(set, ofTurns)
 	s.upstreamFlags(set)
 	s.conversationFlags(set)
@@ -129,10 +130,15 @@ func (s *session) open(ctx context.Context) (*app.App, error) {
 	}
 	s.sayFiles()
 	a, err := app.Open(ctx, settings, logger)
-	if err == nil && a.Registry != nil {
+	if err != nil {
+		return nil, err
+	}
+	if a.Registry != nil {
 		s.sayNotLoaded(listing(a.Skills()))
 	}
-	return a, err
+	confinement, on := a.Confinement()
+	sayConfinement(s.std.Err, confinement, on)
+	return a, nil
 }
 
 // pickModel is --model, or the first that the upstream lists.

@@ -41,6 +41,7 @@ func (s *session) newServe() *cobra.Command {
 	}
 	f := cmd.Flags()
 	s.registryFlags(f)
+	s.scriptFlags(f)
 	s.limitFlags(f, func(config.Name) bool { return true })
 	s.upstreamFlags(f)
 	f.StringVar(&s.flags.host, "host", defaultHost, "address to listen on")
@@ -60,6 +61,7 @@ func (s *session) serve(ctx context.Context) error {
 	if settings.Keys, err = s.file.accessKeys(); err != nil {
 		return err
 	}
+	settings.Scripts.FilesURL = app.ArtifactsURL
 	logger, err := s.logger(slog.LevelInfo)
 	if err != nil {
 		return err
@@ -142,5 +144,7 @@ func (s *session) welcome(a *app.App, l net.Listener) {
 		}
 		s.sayNotLoaded(rows)
 	}
+	confinement, on := a.Confinement()
+	sayScripts(s.std.Err, confinement, on)
 	fmt.Fprintf(s.std.Out, "listening on http://%s\n", l.Addr())
 }

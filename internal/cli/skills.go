@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -36,10 +37,14 @@ func (s *session) loadSkills(cmd *cobra.Command) (*skill.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
+	return openSnapshot(cmd.Context(), settings)
+}
+
+func openSnapshot(ctx context.Context, settings app.Settings) (*skill.Snapshot, error) {
 	if settings.NoSkills {
 		return nil, fault.Usage("--no-skills leaves nothing to list")
 	}
-	registry, err := app.OpenSkills(cmd.Context(), settings)
+	registry, err := app.OpenSkills(ctx, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -77,20 +82,32 @@ func (s *session) newSkillsList() *cobra.Command {
 		},
 	}
 	s.registryFlags(cmd.Flags())
+	s.scriptFlags(cmd.Flags())
 	s.limitFlags(cmd.Flags(), ofRegistry)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
 func (s *session) listSkills(cmd *cobra.Command, asJSON bool) error {
-	snapshot, err := s.loadSkills(cmd)
+	settings, err := s.settings()
+	if err != nil {
+		return err
+	}
+	snapshot, err := openSnapshot(cmd.Context(), settings)
+	if err != nil {
+		return err
+	}
+	confinement, on, err := s.confinement(cmd.Context(), settings)
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		return s.printJSON(listing(snapshot))
+		l := listing(snapshot)
+		l.Scripts = scriptsOf(confinement, on)
+		return s.printJSON(l)
 	}
 	s.printSkills(snapshot)
+	sayScripts(s.std.Out, confinement, on)
 	return nil
 }
 
@@ -116,6 +133,27 @@ type errorRow struct {
 type skillListing struct {
 	Skills []skillRow `json:"skills"`
 	Errors []errorRow `json:"errors"`
+	// Scripts is there when scripts may run.
+	Scripts *scriptsRow `json:"scripts,omitzero"`
+}
+
+// scriptsRow says what confines scripts, and what does not.
+type scriptsRow struct {
+	Sandbox     string   `json:"sandbox,omitzero"`
+	Tier        string   `json:"tier,omitzero"`
+	NotConfined []string `json:"not_confined"`
+	// Refused says why no script runs.
+	Refused string `json:"refused,omitzero"`
+}
+
+func scriptsOf(c app.Confinement, on bool) *scriptsRow {
+	switch {
+	case !on:
+		return nil
+	case c.Problem != nil:
+		return &scriptsRow{Refused: c.Problem.Error()}
+	}
+	return &scriptsRow{Sandbox: c.Capabilities.Backend, Tier: c.Capabilities.Tier.String(), NotConfined: c.Gaps()}
 }
 
 func listing(snapshot *skill.Snapshot) skillListing {

@@ -14,6 +14,7 @@ import (
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/fault"
 	"github.com/metier-run/metier/internal/guard"
+	"github.com/metier-run/metier/internal/sandbox"
 )
 
 // A metier.toml that merely lies in the working directory may be somebody else's:
@@ -62,12 +63,51 @@ func checkFound(name string, info fs.FileInfo, user int) error {
 	return nil
 }
 
-// mayOpen refuses a setting that lets everybody in.
+// mayOpen refuses a setting that lets everybody in, runs what came with the file, or
+// loosens what confines it.
 func (f file) mayOpen(v config.Setting) error {
-	if f.found && v.Flag == "insecure" && v.Values[0] == "true" {
-		return fault.Usage("%s: a file that was not named cannot let everybody in: pass --insecure, or name the file with %s", v.From, trusted)
+	if !f.found {
+		return nil
 	}
-	return nil
+	what := opens(v.Flag, v.Values)
+	if what == "" {
+		return nil
+	}
+	return fault.Usage("%s: a file that was not named cannot %s: pass --%s, or name the file with %s", v.From, what, v.Flag, trusted)
+}
+
+// opens says what a setting does that only the operator may do; empty for any other.
+// Whatever makes a sandbox tighter than it is by default is no such thing.
+func opens(flag string, values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	on := values[0] == "true"
+	switch flag {
+	case "insecure":
+		return when(on, "let everybody in")
+	case flagAllowExec:
+		return when(on, "have scripts run")
+	case flagAllowNetwork:
+		return when(on, "give scripts the network")
+	case flagDomains:
+		return "give scripts a network"
+	case flagSandbox:
+		return when(values[0] != sandbox.Required.String(), "loosen the sandbox")
+	case flagMinimum:
+		tier, err := sandbox.ParseTier(values[0])
+		return when(err != nil || tier < sandbox.TierFull, "loosen the sandbox")
+	case flagBackend:
+		return "choose the sandbox"
+	}
+	return ""
+}
+
+func when(is bool, what string) string {
+	if is {
+		return what
+	}
+	return ""
 }
 
 // maySend refuses to send a key to an address that the file chose and that is not

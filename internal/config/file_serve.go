@@ -54,6 +54,13 @@ func (s *settings) text(key string) {
 	}
 }
 
+func (s *settings) list(key string) {
+	var v []string
+	if s.table.Strings(key, &v) {
+		s.add(key, v...)
+	}
+}
+
 func (s *settings) path(key string) {
 	var v string
 	if s.table.Path(key, &v) {

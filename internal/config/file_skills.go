@@ -34,6 +34,7 @@ func ReadSkills(d *Document) Skills {
 	}
 	s.yes("no-skills")
 	s.yes("skills-no-discovery")
+	s.scripts()
 	s.limits(aboutSkills)
 	out := Skills{Settings: s.read, Discovery: readDiscovery(s.table)}
 	var none bool
@@ -41,6 +42,17 @@ func ReadSkills(d *Document) Skills {
 		s.table.Problem("discovery", "%s and skills-no-discovery = true say opposite things: keep one", out.Discovery)
 	}
 	return out
+}
+
+// scripts reads the keys that say whether scripts run, and how they are confined. The
+// words are those of the flags, which the room sandbox reads.
+func (s *settings) scripts() {
+	s.yes("skills-allow-exec")
+	s.choice("skills-sandbox", "required", "preferred", "off")
+	s.yes("skills-allow-network")
+	s.list("skills-network-domains")
+	s.choice("sandbox-minimum", "full", "strong", "partial", "weak")
+	s.text("sandbox-backend")
 }
 
 func readDiscovery(t *Table) Discovery {

@@ -103,17 +103,23 @@ func TestWhole(t *testing.T) {
 			Settings: []config.Setting{
 				{Flag: "skills-dir", Values: []string{"skills", "/srv/skills"}, From: "conf/metier.toml:10:1: [skills] skills-dir"},
 				{Flag: "no-skills", Values: []string{"false"}, From: "conf/metier.toml:11:1: [skills] no-skills"},
+				{Flag: "skills-allow-exec", Values: []string{"true"}, From: "conf/metier.toml:14:1: [skills] skills-allow-exec"},
+				{Flag: "skills-sandbox", Values: []string{"preferred"}, From: "conf/metier.toml:15:1: [skills] skills-sandbox"},
+				{Flag: "skills-allow-network", Values: []string{"false"}, From: "conf/metier.toml:16:1: [skills] skills-allow-network"},
+				{Flag: "skills-network-domains", Values: []string{"a.example", "*.b.example:8443"}, From: "conf/metier.toml:17:1: [skills] skills-network-domains"},
+				{Flag: "sandbox-minimum", Values: []string{"strong"}, From: "conf/metier.toml:18:1: [skills] sandbox-minimum"},
+				{Flag: "sandbox-backend", Values: []string{"native"}, From: "conf/metier.toml:19:1: [skills] sandbox-backend"},
 				{Flag: "skills-max-rounds", Values: []string{"12"}, From: "conf/metier.toml:12:1: [skills] skills-max-rounds"},
 			},
 			Discovery: config.DiscoveryNamed,
 		},
 		LLMs: config.LLMs{
-			{ID: "local", Type: "openai", BaseURL: "http://127.0.0.1:8080/v1", From: "conf/metier.toml:15:6: [llm.local]"},
-			{ID: "vendor", Type: "openai", KeyEnv: "VENDOR_KEY", From: "conf/metier.toml:18:6: [llm.vendor]"},
+			{ID: "local", Type: "openai", BaseURL: "http://127.0.0.1:8080/v1", From: "conf/metier.toml:21:6: [llm.local]"},
+			{ID: "vendor", Type: "openai", KeyEnv: "VENDOR_KEY", From: "conf/metier.toml:24:6: [llm.vendor]"},
 		},
 		Keys: []config.Key{
-			{ID: "ci", Env: "CI_KEY", From: "conf/metier.toml:27:6: [key.ci]"},
-			{ID: "laptop", Hash: [32]byte{0: 0xab, 31: 0x01}, Skills: []string{"pdf"}, Models: []string{"m"}, From: "conf/metier.toml:22:6: [key.laptop]"},
+			{ID: "ci", Env: "CI_KEY", From: "conf/metier.toml:33:6: [key.ci]"},
+			{ID: "laptop", Hash: [32]byte{0: 0xab, 31: 0x01}, Skills: []string{"pdf"}, Models: []string{"m"}, From: "conf/metier.toml:28:6: [key.laptop]"},
 		},
 		Models: map[string]config.Model{
 			"qwen3:8b": {Skills: []string{"pdf"}, Discovery: config.DiscoveryOff, Declares: &yes, Parsed: &no, Context: 32768},
@@ -137,6 +143,12 @@ skills-dir = ["../skills", "/srv/skills"]
 no-skills = false
 skills-max-rounds = 12
 discovery = "named"
+skills-allow-exec = true
+skills-sandbox = "preferred"
+skills-allow-network = false
+skills-network-domains = ["a.example", "*.b.example:8443"]
+sandbox-minimum = "strong"
+sandbox-backend = "native"
 
 [llm.local]
 type = "openai"

@@ -28,6 +28,7 @@ import (
 	"github.com/metier-run/metier/internal/tool"
 	toolskill "github.com/metier-run/metier/internal/tool/skill"
 	"github.com/metier-run/metier/internal/turn"
+	"github.com/metier-run/metier/internal/workspace/artifact"
 	"github.com/metier-run/metier/skill"
 )
 
@@ -48,6 +49,10 @@ type Options struct {
 	// Continuity keeps what clients do not see of their conversations; nil keeps
 	// nothing.
 	Continuity continuity.Store
+	// Runner runs the scripts of skills; with nil none may run. Scripts say how; their
+	// owner is the caller of each request.
+	Runner  toolskill.Runner
+	Scripts toolskill.Scripts
 	// Record, if set, is told of each turn's end with what went over the wire.
 	Record Recorder
 }
@@ -149,17 +154,26 @@ func (g *Gateway) Prepare(ctx context.Context, r Request) (*Turn, error) {
 		return t, nil
 	}
 	told := disclosure.NewPlan(plan.selected, plan.advertised, disclosure.Options{
-		Tools: plan.tools, Inline: g.o.Models[r.Model].Inline, Context: caps.Context,
+		Tools: plan.tools, Inline: g.o.Models[r.Model].Inline, Scripts: g.runs(), Context: caps.Context,
 	})
 	if t.start.Block, err = told.Render(ctx); err != nil {
 		return nil, fmt.Errorf("prepare turn: %w", err)
 	}
 	if plan.tools {
-		t.tools = toolskill.New(toolskill.Options{
-			Skills: plan.reachable(), PageBytes: g.page,
-		})
+		t.tools = g.toolset(plan, caller)
 	}
 	return t, nil
+}
+
+// runs reports whether scripts run here at all. It is the same for all requests of a
+// process.
+func (g *Gateway) runs() bool { return g.o.Runner != nil && g.o.Runner.Refusal() == nil }
+
+// toolset makes the tools of one request. What its scripts make is its caller's.
+func (g *Gateway) toolset(plan selection, caller access.Caller) tool.Set {
+	o := toolskill.Options{Skills: plan.reachable(), PageBytes: g.page, Runner: g.o.Runner, Scripts: g.o.Scripts}
+	o.Scripts.Owner = artifact.Owner(caller.Tenant, caller.ID)
+	return toolskill.New(o)
 }
 
 // otherModels refuses members by which routers behind the upstream take another
