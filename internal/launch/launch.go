@@ -116,13 +116,10 @@ func (l *Launcher) Network(p sandbox.Purpose) sandbox.NetworkMode {
 	return sandbox.NetworkDenied
 }
 
-// ErrBusy says that as many launches wait as may wait.
-var ErrBusy = errors.New("too many launches wait already: try again in a moment")
-
 // Run carries a launch out, within the limits of this host. It fills in what the
 // caller left open: memory, processes, disk, and the network of its purpose.
 //
-// An error means that nothing ran.
+// An error means that nothing ran; [sandbox.ErrBusy] that it may run later.
 func (l *Launcher) Run(ctx context.Context, launch sandbox.Launch) (sandbox.Result, error) {
 	if l.problem != nil {
 		return sandbox.Result{}, l.problem
@@ -154,7 +151,7 @@ func (l *Launcher) enter(ctx context.Context) (leave func(), err error) {
 	case l.queue <- struct{}{}:
 	default:
 		l.jobs.Done()
-		return nil, ErrBusy
+		return nil, sandbox.ErrBusy
 	}
 	select {
 	case l.places <- struct{}{}:

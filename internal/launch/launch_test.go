@@ -266,7 +266,7 @@ func TestPlaces(t *testing.T) {
 	waiting, leave := context.WithCancel(context.Background())
 	go run(waiting)
 	waitFor(t, func() bool { return len(l.queue) == 2 })
-	if _, err := l.Run(context.Background(), x); !errors.Is(err, ErrBusy) {
+	if _, err := l.Run(context.Background(), x); !errors.Is(err, sandbox.ErrBusy) {
 		t.Error(err)
 	}
 	leave()

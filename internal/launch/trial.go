@@ -28,7 +28,7 @@ func (o Options) trial(ctx context.Context, b sandbox.Backend) error {
 	if err := t.honest(ctx, b); err != nil {
 		return t.failed(b, "run true", err)
 	}
-	return t.failed(b, "hold a canary", t.canary(ctx, b))
+	return t.failed(b, "hold a program that tries to get out", t.canary(ctx, b))
 }
 
 type trial struct {

@@ -191,6 +191,9 @@ func (e *Unavailable) Error() string {
 // Unwrap is the cause.
 func (e *Unavailable) Unwrap() error { return e.Err }
 
+// ErrBusy says that as many launches run and wait as may.
+var ErrBusy = errors.New("too many launches wait already: try again in a moment")
+
 // Check finds what is wrong with a launch, which is a defect of its caller. Each
 // backend calls it before anything else.
 func (l Launch) Check() error {

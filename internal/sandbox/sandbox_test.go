@@ -96,10 +96,12 @@ type fake struct {
 	tier Tier
 }
 
-func (f fake) Name() string                               { return f.name }
-func (f fake) Capabilities() Capabilities                 { return Capabilities{Backend: f.name, Tier: f.tier} }
-func (f fake) Start(context.Context, Launch) (Job, error) { return nil, errors.New("a fake starts nothing") }
-func (f fake) Close() error                               { return nil }
+func (f fake) Name() string               { return f.name }
+func (f fake) Capabilities() Capabilities { return Capabilities{Backend: f.name, Tier: f.tier} }
+func (f fake) Start(context.Context, Launch) (Job, error) {
+	return nil, errors.New("a fake starts nothing")
+}
+func (f fake) Close() error { return nil }
 
 func found(name string, tier Tier) Finding {
 	return Finding{Name: name, Backend: fake{name, tier}}

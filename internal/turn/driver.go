@@ -224,8 +224,8 @@ func (r *run) do(ctx context.Context, effects []Effect) error {
 
 // generate asks for one reply and lets the client see what it may.
 func (r *run) generate(ctx context.Context, g Generate) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	if err := r.signal(Signal{Kind: RoundStarted, Round: g.Round}); err != nil {
 		return err

@@ -37,8 +37,8 @@ func (r *run) invoke(ctx context.Context, calls []Invoke) error {
 	}
 	for range calls {
 		a := <-answers
-		if err := ctx.Err(); err != nil {
-			return err
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		ended := r.state.draft(journal.InvokeEnded{CallID: a.call.ID, Result: a.result})
 		if err := r.record(ctx, ended); err != nil {

@@ -76,6 +76,7 @@ The scripts of this skill run with skills_run, which finds the skill itself. Ins
 	argsNUL         = "an argument holds a NUL character, which no program can be given, so nothing ran. Leave it out."
 	argsLong        = "the arguments have %d bytes, more than the %d that a script can be given, so nothing ran. Shorten them."
 
+	runBusy      = "this host runs as many scripts as it may already, so nothing ran. Call skills_run again with the same arguments."
 	runRefused   = "scripts cannot run on this host, so nothing ran: %s. Do not try again. Read the script with skills_read and carry out its steps yourself, or say what it would do."
 	runNoPath    = "no script of the skill %s is named, so nothing ran."
 	runGlued     = "path holds more than the path of a script, so nothing ran. Call skills_run with %s"

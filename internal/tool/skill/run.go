@@ -357,6 +357,9 @@ func (s *Set) carryOut(ctx context.Context, c script, others int, e tool.Env) (j
 		return journal.Result{}, fmt.Errorf("%s: %w", RunName, err)
 	}
 	ended, err := s.runner.Run(ctx, s.launch(c, scratch))
+	if errors.Is(err, sandbox.ErrBusy) {
+		return failure(c.skill.Name, c.file.Path, runBusy), nil
+	}
 	if why := hostReason(err); why != "" {
 		s.scripts.Logger.WarnContext(ctx, "script refused", "skill", c.skill.Name, "path", c.file.Path, "error", err)
 		return failure(c.skill.Name, c.file.Path, runRefused, why), nil

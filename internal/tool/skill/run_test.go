@@ -215,6 +215,8 @@ func TestRunMistakes(t *testing.T) {
 	refusing.runner.refusal = &sandbox.Refusal{Policy: sandbox.DefaultPolicy(), Why: []string{"native cannot make a user namespace; sysctl -w kernel.unprivileged_userns_clone=1 allows it"}}
 	failing := newBench(t, nil)
 	failing.runner.err = fmt.Errorf("launch: %w", &sandbox.Unavailable{Backend: "native", Step: "make a cgroup", Err: errors.New("no space")})
+	busy := newBench(t, nil)
+	busy.runner.err = fmt.Errorf("launch script: %w", sandbox.ErrBusy)
 	bare := newBench(t, func(o *Options) { o.Scripts.Interpreters.Path = "/no/such/directory" })
 	only := newBench(t, func(o *Options) { o.Scripts.Kinds = map[string]interpreter.Kind{".sh": interpreter.Bash} })
 	gone := newBench(t, nil)
@@ -256,13 +258,14 @@ func TestRunMistakes(t *testing.T) {
 		{b, long},
 		{refusing, runFire},
 		{failing, runFire},
+		{busy, runFire},
 		{bare, runFire},
 		{only, runFire},
 		{gone, runFire},
 	} {
 		before := c.b.runner.count
 		r := invoke(t, c.b.Set, RunName, c.arguments)
-		if r.OK || c.b.runner.count != before && c.b.dir != failing.dir {
+		if r.OK || c.b.runner.count != before && c.b.runner.err == nil {
 			t.Errorf("%s is OK or was launched: %s", c.arguments, r.Text)
 		}
 		fmt.Fprintf(&text, ">>> %.120s skill=%q detail=%q\n%s\n\n", c.arguments, r.Skill, r.Detail, r.Text)
