@@ -2,6 +2,7 @@ package launch
 
 import (
 	"context"
+	"runtime"
 	"slices"
 
 	"github.com/metier-run/metier/internal/config"
@@ -21,16 +22,25 @@ type Finder struct {
 	Find func(ctx context.Context, o Options) sandbox.Finding
 }
 
-// Finders are all kinds, in the order in which they are preferred: what costs
-// least to start first, and one with a kernel of its own only when nothing before
-// it is enough.
-func Finders() []Finder {
-	return []Finder{
-		{Name: native.Name, Tier: sandbox.TierFull, Find: findNative},
-		{Name: seatbelt.Name, Tier: sandbox.TierFull, Find: alone(seatbelt.Find)},
-		{Name: jobobject.Name, Tier: sandbox.TierNone, Find: alone(jobobject.Find)},
-		{Name: sandbox.Bare, Tier: sandbox.TierNone, Find: alone(bare.Find)},
+// Finders are the kinds that this system may have, in the order in which they are
+// preferred: what costs least to start first, and one with a kernel of its own only
+// when nothing before it is enough.
+func Finders() []Finder { return findersOf(runtime.GOOS) }
+
+func findersOf(system string) []Finder {
+	bareKind := Finder{Name: sandbox.Bare, Tier: sandbox.TierNone, Find: alone(bare.Find)}
+	switch system {
+	case "linux":
+		return []Finder{
+			{Name: native.Name, Tier: sandbox.TierFull, Find: findNative},
+			bareKind,
+		}
+	case "darwin":
+		return []Finder{{Name: seatbelt.Name, Tier: sandbox.TierFull, Find: alone(seatbelt.Find)}, bareKind}
+	case "windows":
+		return []Finder{{Name: jobobject.Name, Tier: sandbox.TierNone, Find: alone(jobobject.Find)}, bareKind}
 	}
+	return []Finder{bareKind}
 }
 
 func findNative(ctx context.Context, o Options) sandbox.Finding {
