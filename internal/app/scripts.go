@@ -194,7 +194,7 @@ func scratchDir(home string) string { return filepath.Join(home, "scratch") }
 func (s Settings) launchOptions(scratch string, logger *slog.Logger) launch.Options {
 	return launch.Options{
 		Policy: s.Scripts.policy(), Networks: map[sandbox.Purpose]launch.Network{sandbox.Script: s.Scripts.Network},
-		Scratch: scratch, Limits: s.Limits, Logger: logger, Finders: s.Scripts.Finders,
+		Scratch: scratch, Search: s.Scripts.Interpreters.Path, Limits: s.Limits, Logger: logger, Finders: s.Scripts.Finders,
 	}
 }
 

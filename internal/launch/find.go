@@ -2,14 +2,17 @@ package launch
 
 import (
 	"context"
+	"os"
 	"runtime"
 	"slices"
 
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/sandbox"
 	"github.com/metier-run/metier/internal/sandbox/bare"
+	"github.com/metier-run/metier/internal/sandbox/bwrap"
 	"github.com/metier-run/metier/internal/sandbox/jobobject"
 	"github.com/metier-run/metier/internal/sandbox/native"
+	"github.com/metier-run/metier/internal/sandbox/oci"
 	"github.com/metier-run/metier/internal/sandbox/seatbelt"
 )
 
@@ -33,6 +36,10 @@ func findersOf(system string) []Finder {
 	case "linux":
 		return []Finder{
 			{Name: native.Name, Tier: sandbox.TierFull, Find: findNative},
+			{Name: bwrap.Name, Tier: sandbox.TierFull, Find: findBwrap},
+			{Name: oci.Runc, Tier: sandbox.TierFull, Find: findRuntime(oci.Runc)},
+			{Name: oci.Crun, Tier: sandbox.TierFull, Find: findRuntime(oci.Crun)},
+			{Name: oci.Runsc, Tier: sandbox.TierStrong, Find: findRuntime(oci.Runsc)},
 			bareKind,
 		}
 	case "darwin":
@@ -45,6 +52,16 @@ func findersOf(system string) []Finder {
 
 func findNative(ctx context.Context, o Options) sandbox.Finding {
 	return native.Find(ctx, native.Options{SetUp: o.Limits.Duration(config.SandboxSetUp)})
+}
+
+func findBwrap(ctx context.Context, o Options) sandbox.Finding {
+	return bwrap.Find(ctx, bwrap.Options{Search: o.Search, SetUp: o.Limits.Duration(config.SandboxSetUp)})
+}
+
+func findRuntime(name string) func(context.Context, Options) sandbox.Finding {
+	return func(ctx context.Context, o Options) sandbox.Finding {
+		return oci.FindOne(ctx, name, oci.Options{Search: o.Search, SetUp: o.Limits.Duration(config.SandboxSetUp)})
+	}
 }
 
 // alone is the finder of a backend that has no options.
@@ -107,6 +124,9 @@ func closeOthers(found []sandbox.Finding, chosen sandbox.Backend) {
 
 // try finds a backend and has it prove what it says.
 func (f Finder) try(ctx context.Context, o Options) sandbox.Finding {
+	if err := os.MkdirAll(o.Scratch, 0o700); err != nil {
+		return sandbox.Finding{Name: f.Name, Problem: &sandbox.Unavailable{Backend: f.Name, Step: "make a directory to try it in", Err: err}}
+	}
 	found := f.Find(ctx, o)
 	if found.Backend == nil || found.Backend.Capabilities().Tier == sandbox.TierNone {
 		return found

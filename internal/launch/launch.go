@@ -42,8 +42,10 @@ type Options struct {
 	// Scratch is a directory in which backends are tried. It is made when it is
 	// missing.
 	Scratch string
-	Limits  config.Values
-	Logger  *slog.Logger
+	// Search is the PATH in which programs that confine are looked for.
+	Search string
+	Limits config.Values
+	Logger *slog.Logger
 	// Finders are the backends to look for, best first; nil means [Finders].
 	Finders []Finder
 }

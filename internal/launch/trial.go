@@ -43,9 +43,6 @@ type trial struct {
 
 func newTrial(ctx context.Context, o Options) (*trial, error) {
 	t := &trial{o: o, secret: rand.Text(), done: make(chan struct{})}
-	if err := os.MkdirAll(o.Scratch, 0o700); err != nil {
-		return t, err
-	}
 	root, err := filepath.EvalSymlinks(o.Scratch)
 	if err != nil {
 		return t, err
