@@ -23,10 +23,15 @@ type scratch struct {
 // called otherwise is nobody's to remove.
 const scratchPrefix = "process-"
 
+// passable is the mode of a directory that others may pass and not list: where no
+// namespaces are to be had, a script of root's runs as a user who must get to its own
+// directory below, which is that user's alone.
+const passable = 0o711
+
 // openScratch makes a directory below parent, and removes those of dead processes.
 // What cannot be removed is logged, and no reason not to start.
 func openScratch(parent string, logger *slog.Logger) (*scratch, error) {
-	if err := os.MkdirAll(parent, 0o700); err != nil {
+	if err := os.MkdirAll(parent, passable); err != nil {
 		return nil, fmt.Errorf("make a place for scripts: %w", err)
 	}
 	parent, err := filepath.EvalSymlinks(parent)
@@ -50,7 +55,7 @@ func openScratch(parent string, logger *slog.Logger) (*scratch, error) {
 // claimScratch makes a directory and marks it. It is nil when another process that
 // starts at this moment took the directory for abandoned and removed it.
 func claimScratch(dir string) (*scratch, error) {
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	if err := os.Mkdir(dir, passable); err != nil {
 		return nil, err
 	}
 	mark, err := markDir(dir)

@@ -39,6 +39,7 @@ func findersOf(system string) []Finder {
 			{Name: bwrap.Name, Tier: sandbox.TierFull, Find: findBwrap},
 			{Name: oci.Runc, Tier: sandbox.TierFull, Find: findRuntime(oci.Runc)},
 			{Name: oci.Crun, Tier: sandbox.TierFull, Find: findRuntime(oci.Crun)},
+			{Name: native.LandlockName, Tier: sandbox.TierPartial, Find: findLandlock},
 			{Name: oci.Runsc, Tier: sandbox.TierStrong, Find: findRuntime(oci.Runsc)},
 			bareKind,
 		}
@@ -52,6 +53,10 @@ func findersOf(system string) []Finder {
 
 func findNative(ctx context.Context, o Options) sandbox.Finding {
 	return native.Find(ctx, native.Options{SetUp: o.Limits.Duration(config.SandboxSetUp)})
+}
+
+func findLandlock(ctx context.Context, o Options) sandbox.Finding {
+	return native.FindLandlock(ctx, native.Options{SetUp: o.Limits.Duration(config.SandboxSetUp), Scratch: o.Scratch})
 }
 
 func findBwrap(ctx context.Context, o Options) sandbox.Finding {
@@ -124,7 +129,7 @@ func closeOthers(found []sandbox.Finding, chosen sandbox.Backend) {
 
 // try finds a backend and has it prove what it says.
 func (f Finder) try(ctx context.Context, o Options) sandbox.Finding {
-	if err := os.MkdirAll(o.Scratch, 0o700); err != nil {
+	if err := os.MkdirAll(o.Scratch, 0o711); err != nil {
 		return sandbox.Finding{Name: f.Name, Problem: &sandbox.Unavailable{Backend: f.Name, Step: "make a directory to try it in", Err: err}}
 	}
 	found := f.Find(ctx, o)

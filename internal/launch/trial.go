@@ -51,7 +51,8 @@ func newTrial(ctx context.Context, o Options) (*trial, error) {
 		return t, err
 	}
 	t.work = filepath.Join(t.dir, "work")
-	err = errors.Join(os.Mkdir(t.work, 0o700), os.Mkdir(t.outside(""), 0o700),
+	// A launch of root's may have a user of its own, who passes here.
+	err = errors.Join(os.Chmod(t.dir, 0o711), os.Mkdir(t.work, 0o700), os.Mkdir(t.outside(""), 0o700),
 		os.WriteFile(t.outside("secret"), []byte(t.secret), 0o600))
 	if err == nil {
 		var lc net.ListenConfig

@@ -31,6 +31,7 @@ func TestMeasure(t *testing.T) {
 		t.Skip("builds and starts programs")
 	}
 	size := sizes{rounds: 1, short: 8, streams: 8, long: 2, slow: 8, slowRounds: 1, hold: 1200 * time.Millisecond}
+	size.launches = launchSizes{rounds: 1, pythons: 1, batches: 1, batch: 2, together: 2, heap: 1 << 20, heapTurns: 1, heapRounds: 1, kills: 1}
 	rep, err := measure(t.Context(), size, "", "", io.Discard)
 	if err != nil {
 		t.Fatal(err)
@@ -53,6 +54,7 @@ func TestMeasure(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("workloads (-want +got):\n%s", diff)
 	}
+	checkLaunches(t, rep)
 	file := filepath.Join(t.TempDir(), "bench.json")
 	if err := rep.writeFile(file); err != nil {
 		t.Fatal(err)
@@ -67,6 +69,73 @@ func TestMeasure(t *testing.T) {
 	}
 	if diff := cmp.Diff(*rep, again); diff != "" {
 		t.Errorf("read back (-printed +read):\n%s", diff)
+	}
+}
+
+// checkLaunches: where launches can be confined, each row has a number above zero
+// for the native backend, and for a bare start where one is compared.
+func checkLaunches(t *testing.T, rep *report) {
+	t.Helper()
+	if rep.NoLaunches != "" {
+		t.Logf("launches were not measured: %s", rep.NoLaunches)
+		return
+	}
+	if len(rep.Launches) < 10 {
+		t.Errorf("%d rows of launches", len(rep.Launches))
+	}
+	for _, x := range rep.Launches {
+		if f := x.Ways[warmStart]; f == nil || f.Value <= 0 {
+			t.Errorf("%s, %s: no measurement above zero: %v", x.Title, x.Unit, f)
+		}
+		if x.Ways[coldStart] != nil && x.Ways[plainStart] == nil {
+			t.Errorf("%s, %s: nothing to compare with", x.Title, x.Unit)
+		}
+	}
+}
+
+func TestLaunchRow(t *testing.T) {
+	r := newReport(time.Unix(0, 0))
+	x := r.launchRow("true", "ms")
+	for way, v := range map[string]float64{plainStart: 2, bwrapStart: 10, warmStart: 8, coldStart: 20} {
+		x.Ways[way] = &figure{Value: v}
+	}
+	x.aims(true)
+	y := r.launchRow("python", "ms")
+	y.Ways[plainStart], y.Ways[warmStart] = &figure{Value: 20}, &figure{Value: 60}
+	y.aims(true)
+	for _, c := range []struct {
+		row       *launchRow
+		way, want string
+	}{
+		{x, plainStart, "2.00"},
+		{x, bwrapStart, "10.0 (5.00x)"},
+		{x, warmStart, "8.00 (4.00x*, 0.80x bwrap)"},
+		{x, coldStart, "20.0 (10.00x)"},
+		{y, warmStart, "60.0 (3.00x)"},
+		{y, bwrapStart, "-"},
+	} {
+		if got := c.row.cell(c.way); got != c.want {
+			t.Errorf("%s %s: %q, want %q", c.row.Title, c.way, got, c.want)
+		}
+	}
+	var out strings.Builder
+	if err := r.print(&out); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); !strings.Contains(text, "3.0x, 1.0x bwrap") || strings.Contains(text, "workload") {
+		t.Errorf("the table lacks an aim, or has one of no rows:\n%s", text)
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	values := []float64{5, 1, 4, 2, 3}
+	for share, want := range map[float64]float64{0: 1, 0.1: 1, 0.5: 3, 0.9: 5, 1: 5} {
+		if got := quantile(values, share); got != want {
+			t.Errorf("%v: %v, want %v", share, got, want)
+		}
+	}
+	if got := quantile(nil, 0.5); got != 0 {
+		t.Error(got)
 	}
 }
 

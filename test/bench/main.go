@@ -11,6 +11,9 @@
 // high: times are no gate. What a machine cannot disturb is counted by the tests
 // of this folder.
 //
+// Launches are measured beside: one program bare, behind bubblewrap where there is
+// one, and confined by the native backend, with this program as the host.
+//
 // Start at [run].
 package main
 
@@ -23,6 +26,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -65,14 +69,33 @@ type sizes struct {
 	slow       int
 	slowRounds int
 	hold       time.Duration
+	launches   launchSizes
+}
+
+// launchSizes are how much is measured of launches.
+type launchSizes struct {
+	// rounds of one launch each way: of the smallest program, and of an interpreter.
+	rounds, pythons int
+	// batches of launches without a pause, so many each, and twice as many where so many
+	// run at a time.
+	batches, batch, together int
+	// heap is what the host grows by, turns how often, with so many rounds each.
+	heap                  int
+	heapTurns, heapRounds int
+	// kills are how often each kind of tree is killed.
+	kills int
 }
 
 func fullSizes() sizes {
-	return sizes{rounds: 7, short: 2400, streams: 600, long: 64, slow: 1000, slowRounds: 5, hold: 3 * time.Second}
+	return sizes{rounds: 7, short: 2400, streams: 600, long: 64, slow: 1000, slowRounds: 5, hold: 3 * time.Second, launches: launchSizes{
+		rounds: 50, pythons: 20, batches: 3, batch: 16, together: 16, heap: 1 << 30, heapTurns: 3, heapRounds: 7, kills: 3,
+	}}
 }
 
 func quickSizes() sizes {
-	return sizes{rounds: 3, short: 200, streams: 60, long: 8, slow: 200, slowRounds: 1, hold: time.Second}
+	return sizes{rounds: 3, short: 200, streams: 60, long: 8, slow: 200, slowRounds: 1, hold: time.Second, launches: launchSizes{
+		rounds: 5, pythons: 3, batches: 1, batch: 16, together: 16, heap: 1 << 28, heapTurns: 1, heapRounds: 3, kills: 1,
+	}}
 }
 
 // run measures and prints.
@@ -130,6 +153,11 @@ func measure(ctx context.Context, size sizes, metier, only string, progress io.W
 	if strings.Contains(slowName, only) {
 		if err := runSlow(ctx, h, rep, size); err != nil {
 			return nil, fmt.Errorf("bench: %s: %w", slowName, err)
+		}
+	}
+	if slices.ContainsFunc(launchNames(), func(name string) bool { return strings.Contains(name, only) }) {
+		if err := runLaunches(ctx, h, rep, size.launches, only); err != nil {
+			return nil, fmt.Errorf("bench: launches: %w", err)
 		}
 	}
 	rep.Took = time.Since(began).Round(time.Second).String()

@@ -23,6 +23,9 @@ type report struct {
 	Clock bool   `json:"clock,omitzero"`
 	Took  string `json:"took"`
 	Rows  []*row `json:"rows"`
+	// Launches are measured against bare ones, unless NoLaunches says why not.
+	Launches   []*launchRow `json:"launches,omitzero"`
+	NoLaunches string       `json:"no_launches,omitzero"`
 }
 
 // row is one workload.
@@ -142,6 +145,15 @@ func (r *report) print(w io.Writer) error {
 	if r.Quick {
 		fmt.Fprintln(w, "A smoke run: the numbers are of little worth.")
 	}
+	if len(r.Rows) > 0 {
+		if err := r.printRows(w); err != nil {
+			return err
+		}
+	}
+	return r.printLaunches(w)
+}
+
+func (r *report) printRows(w io.Writer) error {
 	fmt.Fprintln(w)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "workload\tunit\t")
@@ -168,13 +180,7 @@ func (x *row) cell(target string) string {
 	if t == nil {
 		return "-"
 	}
-	digits := 1
-	if t.Median >= 100 {
-		digits = 0
-	} else if t.Median < 10 {
-		digits = 2
-	}
-	text := fmt.Sprintf("%.*f", digits, t.Median)
+	text := number(t.Median)
 	if target != plain && target != withSkills {
 		return text
 	}

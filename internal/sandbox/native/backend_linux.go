@@ -29,6 +29,7 @@ type Backend struct {
 	mu         sync.Mutex
 	spawner    *spawner
 	warm       *cell
+	warming    bool           // one is being made
 	background sync.WaitGroup // makes the next cell, removes control groups
 	slots      []bool
 	owners     map[owner]*os.File
@@ -78,15 +79,18 @@ func (b *Backend) Start(ctx context.Context, l sandbox.Launch) (sandbox.Job, err
 	j, err := b.launch(ctx, c, l, began)
 	if err != nil {
 		b.release(c)
+		b.rewarm()
 		return nil, explain(err)
 	}
-	b.rewarm(l.Network.Mode)
 	return j, nil
 }
 
 // launch gives a cell its order and waits until the program runs.
 func (b *Backend) launch(ctx context.Context, c *cell, l sandbox.Launch, began time.Time) (*job, error) {
-	o := b.order(l)
+	o, err := b.order(l)
+	if err != nil {
+		return nil, err
+	}
 	seen, err := b.mounts(c, l, &o)
 	defer seen.close()
 	if err != nil {
@@ -128,15 +132,16 @@ const (
 	smallTmp    = 64 << 20
 )
 
-func (b *Backend) order(l sandbox.Launch) order {
+func (b *Backend) order(l sandbox.Launch) (order, error) {
+	argv, err := l.Vector(sandbox.FindShell())
+	if err != nil {
+		return order{}, err
+	}
 	o := order{
-		Argv: l.Argv, Env: l.Env, Dir: l.Dir, Hide: l.Hide, Filter: b.filter,
+		Argv: argv, Env: l.Env, Dir: l.Dir, Hide: l.Hide, Filter: b.filter,
 		Proxied: l.Network.Mode == sandbox.NetworkProxied, OpenNet: l.Network.Mode == sandbox.NetworkOpen,
 		Memory: l.Memory, Processes: l.Processes, Disk: l.Disk,
 		Tmp: smallTmp, Shared: smallTmp,
-	}
-	if l.Line != "" {
-		o.Argv = []string{shell(), "-c", l.Line}
 	}
 	if l.Deadline > 0 {
 		o.CPU = int64((l.Deadline + slack) / time.Second)
@@ -147,15 +152,7 @@ func (b *Backend) order(l sandbox.Launch) order {
 	if l.Disk > 0 {
 		o.Tmp = min(o.Tmp, l.Disk)
 	}
-	return o
-}
-
-// shell is what reads a line.
-func shell() string {
-	if _, err := os.Stat("/bin/bash"); err == nil {
-		return "/bin/bash"
-	}
-	return "/bin/sh"
+	return o, nil
 }
 
 // take is a cell: the one that waits, or a new one.
@@ -301,28 +298,25 @@ func (b *Backend) later(do func()) {
 	}
 }
 
-// rewarm has the next cell made while the last launch runs.
-func (b *Backend) rewarm(mode sandbox.NetworkMode) {
-	if b.o.Cold || mode == sandbox.NetworkOpen {
-		return
-	}
+// rewarm has the next cell made when a launch has ended, so that it takes no time
+// from that one's program. One is made at a time.
+func (b *Backend) rewarm() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed || b.warm != nil {
+	if b.o.Cold || b.closed || b.warm != nil || b.warming {
 		return
 	}
+	b.warming = true
 	b.background.Go(func() {
 		c, err := b.spawn(context.Background(), false)
-		if err != nil {
-			return // the next launch meets the same error and reports it
-		}
 		b.mu.Lock()
-		keep := !b.closed && b.warm == nil
+		b.warming = false
+		keep := err == nil && !b.closed
 		if keep {
 			b.warm = c
 		}
 		b.mu.Unlock()
-		if !keep {
+		if err == nil && !keep { // with an error the next launch meets and reports it
 			b.release(c)
 		}
 	})

@@ -13,6 +13,8 @@ func child(name string) func() int {
 		return lockedMain
 	case holderName:
 		return holderMain
+	case supervisorName:
+		return supervisorMain
 	}
 	return nil
 }

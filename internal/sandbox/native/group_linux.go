@@ -1,13 +1,13 @@
 package native
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -22,7 +22,6 @@ type groups struct {
 	// dirs are the directories in which groups are made, by controller; with the
 	// unified hierarchy all are the same.
 	memory, pids string
-	next         atomic.Int64
 }
 
 // group is the control group of one launch. The nil group counts nothing.
@@ -108,7 +107,7 @@ func sweep(dir string) {
 // waits for other processors; it is done while nobody waits for the process.
 func (g *groups) make(pid int) (*group, error) {
 	made := &group{v2: g.unified}
-	name := fmt.Sprintf("%d-%d", os.Getpid(), g.next.Add(1))
+	name := fmt.Sprintf("%d-%s", os.Getpid(), rand.Text()) // a process may have several backends
 	if g.memory != "" {
 		made.memory = filepath.Join(g.memory, name)
 	}

@@ -221,12 +221,13 @@ const (
 // a program that has used up its processes leaves none for another one, and the
 // runtime would end this process for it.
 func mind(o order, pid, program int) error {
+	var looks procs
 	every := reapEvery
 	if o.Sample {
 		every = sampleEvery
 	}
+	watched := []unix.PollFd{{Fd: int32(program), Events: unix.POLLIN}, {Fd: control, Events: unix.POLLIN}}
 	for {
-		watched := []unix.PollFd{{Fd: int32(program), Events: unix.POLLIN}, {Fd: control, Events: unix.POLLIN}}
 		_, err := unix.Poll(watched, int(every.Milliseconds()))
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			return step(err, "wait for the program")
@@ -237,7 +238,7 @@ func mind(o order, pid, program int) error {
 		if status, ended, alone := reap(pid); ended {
 			return send(control, report{Kind: isExited, Status: int(status), Alone: alone})
 		}
-		if o.Sample && usedMemory() > o.Memory {
+		if looks.exceeds(o) {
 			return send(control, report{Kind: isOutOfMem})
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 // job is a launch in a cell.
 type job struct {
-	b      *Backend
+	b      releaser
 	c      *cell
 	launch sandbox.Launch
 	began  time.Time
@@ -34,7 +34,14 @@ type job struct {
 	result sandbox.Result
 }
 
-func newJob(b *Backend, c *cell, l sandbox.Launch, began time.Time) (*job, error) {
+// releaser is the backend that a cell goes back to.
+type releaser interface {
+	release(c *cell)
+	releaseLater(c *cell)
+	rewarm()
+}
+
+func newJob(b releaser, c *cell, l sandbox.Launch, began time.Time) (*job, error) {
 	j := &job{b: b, c: c, launch: l, began: began, done: make(chan struct{})}
 	for i := range j.reads {
 		var err error
@@ -133,6 +140,7 @@ func (j *job) start(ctx context.Context) {
 		} else {
 			j.b.release(j.c)
 		}
+		j.b.rewarm()
 		close(j.done)
 	}()
 }

@@ -1,12 +1,6 @@
 package native
 
-import (
-	"bytes"
-	"os"
-	"strconv"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // Resource limits that no operator sets: what a program needs, and no more.
 const (
@@ -58,35 +52,4 @@ func setLimits(o order) error {
 		}
 	}
 	return nil
-}
-
-// usedMemory is what all processes in view have resident and do not share.
-func usedMemory() int64 {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return 0
-	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return 0
-	}
-	var pages int64
-	for _, name := range names {
-		if name[0] < '1' || name[0] > '9' || name == "1" {
-			continue
-		}
-		text, err := os.ReadFile("/proc/" + name + "/statm")
-		if err != nil {
-			continue // it ended meanwhile
-		}
-		fields := bytes.Fields(text)
-		if len(fields) < 3 {
-			continue
-		}
-		resident, _ := strconv.ParseInt(string(fields[1]), 10, 64)
-		shared, _ := strconv.ParseInt(string(fields[2]), 10, 64)
-		pages += max(resident-shared, 0)
-	}
-	return pages * int64(os.Getpagesize())
 }

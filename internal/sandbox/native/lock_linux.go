@@ -137,39 +137,25 @@ func thisThread(trap, a1, a2, a3, a4, a5, a6 uintptr) error {
 	return nil
 }
 
-// hasCgo reports whether this build cannot make a call on every thread.
-func hasCgo() bool {
-	return errors.Is(everyThread(unix.SYS_PRCTL, unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0, 0), unix.ENOTSUP)
-}
-
 // lastCapability is the number of the newest one that is dropped; kernels know
 // fewer and refuse the rest.
 const lastCapability = 63
 
-// beginLock takes away what building the root has no need of: new privileges, the
-// ambient set, and the bounding set, so that no program that this process starts
-// can gain a capability. A build with cgo does it later, on one thread.
+// beginLock takes away what building the root has no need of, from this thread, which
+// is the one that starts the program: new privileges, and the bounding set. The
+// filter takes the first from all threads later. To empty the set on all would stop
+// each of them forty times, and keeps nothing from a thread that has no capability and
+// can gain none.
 func beginLock() error {
-	err := begin(everyThread)
-	if errors.Is(err, unix.ENOTSUP) {
-		return nil
-	}
-	return err
-}
-
-func begin(call each) error {
-	if err := call(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); err != nil {
+	if err := thisThread(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); err != nil {
 		return step(err, "refuse new privileges")
 	}
-	if err := call(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0, 0); err != nil {
-		return step(err, "clear the ambient capabilities")
-	}
-	return step(dropBoundingBy(call), "drop the bounding set")
+	return step(dropBounding(), "drop the bounding set")
 }
 
-func dropBoundingBy(call each) error {
+func dropBounding() error {
 	for c := uintptr(0); c <= lastCapability; c++ {
-		err := call(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, c, 0, 0, 0, 0)
+		err := thisThread(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, c, 0, 0, 0, 0)
 		if errors.Is(err, unix.EINVAL) {
 			return nil // the kernel knows no more
 		}
@@ -186,17 +172,19 @@ func dropBoundingBy(call each) error {
 // becomes this binary again, which ends the others, and goes on with what was left
 // to do.
 func (l *lock) apply(run func() error, o order, out [2]int) error {
-	if hasCgo() {
+	err := l.with(everyThread, unix.SECCOMP_FILTER_FLAG_TSYNC)
+	switch {
+	case errors.Is(err, unix.ENOTSUP): // and nothing was done
 		return l.applyAlone(o, out)
-	}
-	if err := l.with(everyThread, unix.SECCOMP_FILTER_FLAG_TSYNC); err != nil {
+	case err != nil:
 		return err
 	}
 	return run()
 }
 
-// with takes the rest of the power away, by calls on the threads that there
-// are.
+// with takes the rest of the power away, by calls on the threads that there are. The
+// capabilities include the ambient ones, and the filter brings its own refusal of new
+// privileges to all threads.
 func (l *lock) with(call each, flags uintptr) error {
 	if l.ruleset >= 0 {
 		if err := call(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(l.ruleset), 0, 0, 0, 0, 0); err != nil {
@@ -242,9 +230,6 @@ func (l *lock) applyAlone(o order, out [2]int) error {
 			return step(err, "keep a descriptor")
 		}
 		args = append(args, strconv.Itoa(fd))
-	}
-	if err := begin(thisThread); err != nil {
-		return err
 	}
 	if err := l.with(thisThread, 0); err != nil {
 		return err

@@ -14,7 +14,9 @@ import (
 type spawnRequest struct {
 	// Holder asks for a user namespace instead of an init: one that maps Inner
 	// to Outer, for an idmapped mount. The descriptor is the namespace.
-	Holder       bool
+	Holder bool
+	// Keep asks for a supervisor instead of an init: see answerKept.
+	Keep         bool
 	InnerU       int
 	InnerG       int
 	OuterU       int
@@ -108,6 +110,11 @@ type order struct {
 	Tmp, Shared                  int64
 	// Sample has init itself watch the memory of the tree.
 	Sample bool
+
+	// The rest is for a supervisor. Count has it watch the number of threads; OwnUser
+	// says that nobody else has its user; FilterFD refuses to change metadata through
+	// open files.
+	Count, OwnUser, FilterFD bool
 }
 
 // mount is a part of the host's files that the launch sees.

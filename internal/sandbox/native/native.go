@@ -35,15 +35,20 @@ type Options struct {
 	SetUp time.Duration
 	// Cold keeps no init waiting, so that each launch pays for its own start.
 	Cold bool
+	// Scratch is a directory below which launches work. Only [FindLandlock] looks at
+	// it: where others than root cannot pass it, no launch of root has a user of its
+	// own. Empty means that they can.
+	Scratch string
 }
 
 // The names under which this binary starts its children, in place of a program
 // name. They are seen in process lists.
 const (
-	spawnerName = "metier-sandbox-spawner"
-	initName    = "metier-sandbox-init"
-	lockedName  = "metier-sandbox-locked"
-	holderName  = "metier-sandbox-holder"
+	spawnerName    = "metier-sandbox-spawner"
+	initName       = "metier-sandbox-init"
+	lockedName     = "metier-sandbox-locked"
+	holderName     = "metier-sandbox-holder"
+	supervisorName = "metier-sandbox-supervisor"
 )
 
 func unavailable(step string, err error, fix string) *sandbox.Unavailable {

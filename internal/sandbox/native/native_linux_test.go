@@ -104,7 +104,7 @@ func again(t *testing.T, who *syscall.Credential, env ...string) {
 	}
 	tmp := filepath.Join(dir, "tmp")
 	if err == nil {
-		err = os.Mkdir(tmp, 0o700)
+		err = os.Mkdir(tmp, 0o755)
 	}
 	if err == nil && who != nil {
 		err = os.Chown(tmp, int(who.Uid), int(who.Gid))

@@ -153,6 +153,7 @@ type cell struct {
 	// noProc says that /proc is not to be had in it.
 	noProc bool
 	group  *group
+	kept   *kept // of a supervisor; nil with namespaces
 	// mounts is the mount namespace of init, held until nobody waits.
 	mounts *os.File
 }
@@ -229,6 +230,15 @@ func (c *cell) tell(o order, fds []int) error {
 // kill ends init and so everything in its namespaces. After end it does nothing:
 // the number of a closed descriptor may be another process's by then.
 func (c *cell) kill() {
+	if c.kept != nil {
+		c.kept.kill(c)
+		return
+	}
+	c.signal()
+}
+
+// signal kills the process itself.
+func (c *cell) signal() {
 	raw, err := c.pidfd.SyscallConn()
 	if err != nil {
 		return
@@ -241,6 +251,9 @@ func (c *cell) kill() {
 // gone waits until init and everything in its namespaces is gone. The kernel makes
 // the descriptor of process 1 readable only then.
 func (c *cell) gone() {
+	if c.kept != nil {
+		defer c.kept.gone()
+	}
 	raw, err := c.pidfd.SyscallConn()
 	if err != nil {
 		return
@@ -256,6 +269,9 @@ func (c *cell) gone() {
 func (c *cell) end() {
 	c.kill()
 	c.gone()
+	if c.kept != nil {
+		c.kept.end()
+	}
 	_ = c.conn.Close()
 	_ = c.pidfd.Close()
 }

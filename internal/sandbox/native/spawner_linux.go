@@ -29,8 +29,11 @@ func spawnerMain() int {
 // answer carries a request out and sends the reply. Its error says that the host
 // is gone.
 func answer(r spawnRequest) error {
-	if r.Holder {
+	switch {
+	case r.Holder:
 		return answerHolder(r)
+	case r.Keep:
+		return answerKept(r)
 	}
 	ours, theirs, err := pair()
 	if err != nil {
