@@ -65,7 +65,7 @@ func findBwrap(ctx context.Context, o Options) sandbox.Finding {
 
 func findRuntime(name string) func(context.Context, Options) sandbox.Finding {
 	return func(ctx context.Context, o Options) sandbox.Finding {
-		return oci.FindOne(ctx, name, oci.Options{Search: o.Search, SetUp: o.Limits.Duration(config.SandboxSetUp)})
+		return oci.Find(ctx, name, oci.Options{Search: o.Search, SetUp: o.Limits.Duration(config.SandboxSetUp)})
 	}
 }
 

@@ -58,8 +58,6 @@ type Finding struct {
 	// Backend is nil when Problem says why.
 	Backend Backend
 	Problem error
-	// Strongest is set by nobody any more.
-	Strongest bool
 }
 
 // Choose takes the first backend, in the order of found, that the policy

@@ -60,6 +60,10 @@ func covered(dirs []string, i int) bool {
 	return false
 }
 
+// entryCost is what the smallest file counts: a file system has only so many of them,
+// however empty.
+const entryCost = 4 << 10
+
 // meter adds up what files take on the disk; files with several names once.
 type meter struct {
 	limit, bytes, entries int64
@@ -96,5 +100,5 @@ func (m *meter) add(info fs.FileInfo) {
 		}
 		m.seen[id] = true
 	}
-	m.bytes += size
+	m.bytes += max(size, entryCost)
 }

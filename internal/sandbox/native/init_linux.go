@@ -67,8 +67,7 @@ func getReady() (ready, error) {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return ready{}, step(err, "hide process 1")
 	}
-	// A second lock behind the filter; where /proc is not there the filter is alone.
-	_ = os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0)
+	bound()
 	if err := loopback(); err != nil {
 		return ready{}, step(err, "bring up the loopback interface")
 	}
@@ -100,6 +99,19 @@ func practise() error {
 		return err
 	}
 	return json.Unmarshal(text, &o)
+}
+
+// bound sets the kernel's own bounds of the new namespaces: no namespaces in them, as a
+// second lock behind the filter, and a share of what the kernel counts for the user
+// who made them and could be used up for the host: watches of files, and shared memory
+// that no process has. Where /proc is not there, or a kernel lacks one, it is left.
+func bound() {
+	for name, value := range map[string]string{
+		"user/max_user_namespaces": "0", "user/max_inotify_instances": "8", "user/max_inotify_watches": "8192",
+		"kernel/shmall": "16384", "kernel/shmmni": "256", "kernel/msgmni": "64",
+	} {
+		_ = os.WriteFile("/proc/sys/"+name, []byte(value), 0)
+	}
 }
 
 // loopback brings the interface up that a new network has, and that is down. On

@@ -19,7 +19,8 @@ type lock struct {
 	abi     int // of Landlock; 0 when the kernel has none
 	ruleset int
 	filter  []unix.SockFilter
-	self    int // this binary, for a build that cannot reach all its threads
+	extra   []unix.SockFilter // refuses some calls more; may be empty
+	self    int               // this binary, for a build that cannot reach all its threads
 }
 
 // The rights of Landlock by the version of its interface that brought them.
@@ -64,6 +65,9 @@ func newLock(o order, self int) (*lock, error) {
 			Code: uint16(o.Filter[i]) | uint16(o.Filter[i+1])<<8, Jt: o.Filter[i+2], Jf: o.Filter[i+3],
 			K: uint32(o.Filter[i+4]) | uint32(o.Filter[i+5])<<8 | uint32(o.Filter[i+6])<<16 | uint32(o.Filter[i+7])<<24,
 		})
+	}
+	if refused := o.refused(); len(refused) > 0 {
+		l.extra = refusing(refused)
 	}
 	if len(l.filter) == 0 {
 		return nil, step(errors.New("it is empty"), "read the system call filter")
@@ -198,6 +202,11 @@ func (l *lock) with(call each, flags uintptr) error {
 	runtime.KeepAlive(&none)
 	if err != nil {
 		return step(err, "drop the capabilities")
+	}
+	if len(l.extra) > 0 {
+		if err := install(l.extra); err != nil { // the next one brings it to all threads
+			return err
+		}
 	}
 	program := unix.SockFprog{Len: uint16(len(l.filter)), Filter: &l.filter[0]}
 	_, _, no := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&program)))

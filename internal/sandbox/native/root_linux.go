@@ -165,12 +165,12 @@ func (r newRoot) etc() error {
 			return step(err, "write %s", name)
 		}
 	}
-	for _, d := range []string{"/home", "/run", "/tmp", "/var"} {
+	for _, d := range []string{"/home", "/run", "/tmp", "/var/tmp"} {
 		if err := r.dir(d); err != nil {
 			return step(err, "make %s", d)
 		}
 	}
-	return step(r.link("/tmp", "/var/tmp"), "link /var/tmp")
+	return nil
 }
 
 // proc mounts /proc, with what is the kernel's and not the launch's own read-only
@@ -229,6 +229,21 @@ func (r newRoot) readOnly(name string) error {
 	return r.attach(fd, name, true)
 }
 
+// again shows a directory of the root at another place as well.
+func (r newRoot) again(name, place string) error {
+	at, err := r.open(name)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	fd, err := tree(at, "")
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return r.attach(fd, place, true)
+}
+
 // cover mounts /dev/null over a file that is there.
 func (r newRoot) cover(name string, null int) error {
 	at, err := r.open(name)
@@ -277,6 +292,9 @@ func (r newRoot) finish(o order, fds []int) error {
 		if err := r.attachNew(m.path, "tmpfs", attrWrite, fmt.Sprintf("size=%d", m.size), fmt.Sprintf("nr_inodes=%d", tmpFiles), "mode=1777"); err != nil {
 			return step(err, "mount %s", m.path)
 		}
+	}
+	if err := r.again("/tmp", "/var/tmp"); err != nil {
+		return step(err, "mount /var/tmp")
 	}
 	var hidden []string
 	for _, c := range o.changes() {

@@ -107,6 +107,13 @@ func (r recipe) mounts() []mount {
 		tmpfs("/dev/shm", "1777", program.Shared(r.launch.Disk)),
 		tmpfs("/tmp", "1777", r.launch.Disk),
 	}
+	if !r.strong { // a kernel of its own takes no number of files, and its memory is bounded
+		for i, m := range all {
+			if m.Destination == "/tmp" || m.Destination == "/dev/shm" {
+				all[i].Options = append(m.Options, tmpFiles)
+			}
+		}
+	}
 	for _, p := range r.system.Shown {
 		all = append(all, mount{Destination: p.Path, Type: "bind", Source: p.Path, Options: []string{"rbind", "ro", "nosuid", "nodev"}})
 	}
@@ -115,6 +122,10 @@ func (r recipe) mounts() []mount {
 	}
 	return all
 }
+
+// tmpFiles bounds the files of a private temporary directory: each takes memory of
+// the kernel however small it is.
+const tmpFiles = "nr_inodes=100000"
 
 // hiddenSize bounds what lies in a directory that is shown empty: the mount points
 // for what is shown below it.

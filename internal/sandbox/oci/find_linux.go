@@ -9,29 +9,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/metier-run/metier/internal/sandbox"
 	"github.com/metier-run/metier/internal/sandbox/program"
 )
 
-// Find looks for each runtime, all at once; the findings are in the order of
-// [Names].
-func Find(ctx context.Context, o Options) []sandbox.Finding {
-	all := make([]sandbox.Finding, len(Names()))
-	var wait sync.WaitGroup
-	for i, name := range Names() {
-		wait.Go(func() { all[i] = FindOne(ctx, name, o) })
-	}
-	wait.Wait()
-	return all
-}
-
-// FindOne looks for one runtime of [Names], and runs true under it with all that a
+// Find looks for one runtime of [Names], and runs true under it with all that a
 // launch has. What a host that was killed left behind is ended and removed. The
 // Problem of the finding is an [*sandbox.Unavailable].
-func FindOne(ctx context.Context, name string, o Options) sandbox.Finding {
+func Find(ctx context.Context, name string, o Options) sandbox.Finding {
 	b, err := find(ctx, o, of(name))
 	if err != nil {
 		return sandbox.Finding{Name: name, Problem: err}
