@@ -139,8 +139,10 @@ func plainHosts() []example {
 	return []example{
 		{name: "plain", host: host{"usr/bin/python3": program}, path: "$R/usr/bin", want: "usr/bin/python3"},
 		{name: "through a link", host: host{"usr/bin/python3": "-> python3.11", "usr/bin/python3.11": program}, path: "$R/usr/bin", want: "usr/bin/python3.11", version: "3.11"},
-		{name: "the newest by name", host: host{"usr/bin/python3": program, "usr/bin/python3.9": program, "usr/local/bin/python3.10": program, "usr/bin/python3.12": program},
-			path: "$R/usr/local/bin:$R/usr/bin", want: "usr/bin/python3.12", version: "3.12"},
+		{
+			name: "the newest by name", host: host{"usr/bin/python3": program, "usr/bin/python3.9": program, "usr/local/bin/python3.10": program, "usr/bin/python3.12": program},
+			path: "$R/usr/local/bin:$R/usr/bin", want: "usr/bin/python3.12", version: "3.12",
+		},
 		{name: "too old to be asked for by name", host: host{"usr/bin/python3.9": program}, path: "$R/usr/bin", fails: "install it for all users"},
 		{name: "python alone is no python3", host: host{"usr/bin/python": program}, path: "$R/usr/bin", fails: "find python"},
 		{name: "bash", kind: Bash, host: host{"bin": "-> usr/bin", "usr/bin/bash": program}, path: "$R/bin", want: "usr/bin/bash"},
@@ -148,8 +150,10 @@ func plainHosts() []example {
 		{name: "nodejs", kind: Node, host: host{"usr/bin/nodejs": program}, path: "$R/usr/bin", want: "usr/bin/nodejs"},
 		{name: "alternatives", kind: Node, host: host{"usr/bin/node": "-> $R/etc/node", "etc/node": "-> $R/usr/bin/nodejs", "usr/bin/nodejs": program}, path: "$R/usr/bin", want: "usr/bin/nodejs"},
 		{name: "in a prefix of its own", host: host{"srv/tools/py/bin/python3.12": program}, path: "$R/srv/tools/py/bin", want: "srv/tools/py/bin/python3.12", version: "3.12", read: []string{"srv/tools/py"}},
-		{name: "Homebrew", host: host{"home/brew/bin/python3": "-> ../Cellar/python@3.12/3.12.4/bin/python3.12", "home/brew/Cellar/python@3.12/3.12.4/bin/python3.12": program},
-			path: "$R/home/brew/bin", want: "home/brew/Cellar/python@3.12/3.12.4/bin/python3.12", version: "3.12", read: []string{"home/brew"}},
+		{
+			name: "Homebrew", host: host{"home/brew/bin/python3": "-> ../Cellar/python@3.12/3.12.4/bin/python3.12", "home/brew/Cellar/python@3.12/3.12.4/bin/python3.12": program},
+			path: "$R/home/brew/bin", want: "home/brew/Cellar/python@3.12/3.12.4/bin/python3.12", version: "3.12", read: []string{"home/brew"},
+		},
 
 		{name: "nothing", host: host{"usr/bin/perl": program}, path: "$R/usr/bin", fails: "no directory of PATH has one that can be used: install it"},
 		{name: "no PATH", host: host{"usr/bin/python3": program}, fails: "no directory of PATH"},
@@ -166,8 +170,10 @@ func plainHosts() []example {
 		{name: "a relative entry", host: host{"usr/bin/python3": program}, path: "bin:.::../usr/bin:$R/usr/bin", want: "usr/bin/python3"},
 		{name: "an entry in the working directory", host: host{"work/bin/python3.14": program, "usr/bin/python3": program}, path: "$R/work/bin:$R/work:$R/usr/bin", want: "usr/bin/python3"},
 		{name: "an entry that leads into the working directory", host: host{"work/bin/python3.14": program, "opt/bin": "-> $R/work/bin", "usr/bin/python3": program}, path: "$R/opt/bin:$R/usr/bin", want: "usr/bin/python3"},
-		{name: "started in the home", dir: "home/u", host: host{"home/u/.nvm/versions/node/v20.11.0/bin/node": program}, kind: Node, path: "$R/home/u/.nvm/versions/node/v20.11.0/bin",
-			want: "home/u/.nvm/versions/node/v20.11.0/bin/node", version: "20.11.0", read: []string{"home/u/.nvm/versions/node/v20.11.0"}},
+		{
+			name: "started in the home", dir: "home/u", host: host{"home/u/.nvm/versions/node/v20.11.0/bin/node": program}, kind: Node, path: "$R/home/u/.nvm/versions/node/v20.11.0/bin",
+			want: "home/u/.nvm/versions/node/v20.11.0/bin/node", version: "20.11.0", read: []string{"home/u/.nvm/versions/node/v20.11.0"},
+		},
 		{name: "started in a directory of the system", dir: "usr/bin", host: host{"usr/bin/python3": program}, path: "$R/usr/bin", want: "usr/bin/python3"},
 
 		{name: "prefix is the home", host: host{"home/u/bin/python3.12": program, "usr/bin/python3": program}, path: "$R/home/u/bin:$R/usr/bin", want: "usr/bin/python3"},
@@ -175,12 +181,18 @@ func plainHosts() []example {
 		{name: "prefix holds the home", host: host{"home/bin/python3.12": program, "home/u/x": "x", "usr/bin/python3": program}, path: "$R/home/bin:$R/usr/bin", want: "usr/bin/python3"},
 		{name: "prefix holds someone's keys", host: host{"home/v/bin/python3.12": program, "home/v/.ssh/id": "x", "usr/bin/python3": program}, path: "$R/home/v/bin:$R/usr/bin", want: "usr/bin/python3"},
 		{name: "beside no folder bin", host: host{"home/u/python3.12": program, "usr/bin/python3": program}, path: "$R/home/u:$R/usr/bin", want: "usr/bin/python3"},
-		{name: "in .local", host: host{"home/u/.local/bin/python3.12": program, "home/u/.local/lib/python3.12/os.py": "x", "home/u/.local/share/keyrings/k": "x"}, path: "$R/home/u/.local/bin",
-			want: "home/u/.local/bin/python3.12", version: "3.12", read: []string{"home/u/.local/bin/python3.12", "home/u/.local/lib/python3.12"}},
-		{name: "in .local, no library", kind: Node, host: host{"home/u/.local/bin/node": program}, path: "$R/home/u/.local/bin",
-			want: "home/u/.local/bin/node", read: []string{"home/u/.local/bin/node"}},
-		{name: "linked from .local", host: host{"home/u/.local/bin/python3.12": "-> ../share/uv/python/cpython-3.12.4-linux/bin/python3.12", "home/u/.local/share/uv/python/cpython-3.12.4-linux/bin/python3.12": program},
-			path: "$R/home/u/.local/bin", want: "home/u/.local/share/uv/python/cpython-3.12.4-linux/bin/python3.12", version: "3.12", read: []string{"home/u/.local/share/uv/python/cpython-3.12.4-linux"}},
+		{
+			name: "in .local", host: host{"home/u/.local/bin/python3.12": program, "home/u/.local/lib/python3.12/os.py": "x", "home/u/.local/share/keyrings/k": "x"}, path: "$R/home/u/.local/bin",
+			want: "home/u/.local/bin/python3.12", version: "3.12", read: []string{"home/u/.local/bin/python3.12", "home/u/.local/lib/python3.12"},
+		},
+		{
+			name: "in .local, no library", kind: Node, host: host{"home/u/.local/bin/node": program}, path: "$R/home/u/.local/bin",
+			want: "home/u/.local/bin/node", read: []string{"home/u/.local/bin/node"},
+		},
+		{
+			name: "linked from .local", host: host{"home/u/.local/bin/python3.12": "-> ../share/uv/python/cpython-3.12.4-linux/bin/python3.12", "home/u/.local/share/uv/python/cpython-3.12.4-linux/bin/python3.12": program},
+			path: "$R/home/u/.local/bin", want: "home/u/.local/share/uv/python/cpython-3.12.4-linux/bin/python3.12", version: "3.12", read: []string{"home/u/.local/share/uv/python/cpython-3.12.4-linux"},
+		},
 	}
 }
 

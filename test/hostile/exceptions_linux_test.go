@@ -79,6 +79,8 @@ func conceded() []reason {
 	return []reason{
 		{"fs14", "landlock", "", "Landlock does not restrict looking at names, sizes and times"},
 		{"pr02", "landlock", "", "the processes of the host are seen in /proc"},
+		{"rs21", "runc crun", "user", "where such a runtime cannot make control groups, memory that nothing maps is not counted"},
+		{"rs28", "landlock runc crun", "user", "the kernel counts watches by user, and only native sets a share of them"},
 		{"rs11", "runc crun", "", "no such runtime watches who started it; the next start of Metier ends what was left"},
 	}
 }

@@ -54,12 +54,14 @@ func fileRows() []row {
 			return []string{x.outside(x.far, x.name), x.outside(x.far, x.name+"-gone")}
 		}, check: changedMeta},
 		{id: "fs14", what: "look at outside files: stat, enter, watch, access", verb: "look", setUp: func(x *trial) []string { return []string{x.home} }},
-		{id: "fs15", what: "make a set-user-id or set-group-id file", verb: "suid-make", setUp: func(x *trial) []string { return []string{x.work} },
+		{
+			id: "fs15", what: "make a set-user-id or set-group-id file", verb: "suid-make", setUp: func(x *trial) []string { return []string{x.work} },
 			check: func(x *trial, _ sandbox.Result, o *outcome) {
 				for _, name := range special(x.work, fs.ModeSetuid|fs.ModeSetgid) {
 					o.add("on-disk-" + name)
 				}
-			}},
+			},
+		},
 		{id: "fs16", what: "make a device", verb: "mknod", setUp: func(x *trial) []string {
 			return []string{filepath.Join(x.work, "char"), filepath.Join(x.work, "block")}
 		}, check: func(x *trial, _ sandbox.Result, o *outcome) {

@@ -14,8 +14,10 @@ import (
 
 func kernelRows() []row {
 	return []row{
-		{id: "fs18", what: "calls that a script has no need of: bpf, perf, userfaultfd, acct, syslog, reboot, clock, swap, modules, names", verb: "privileged",
-			setUp: func(*trial) []string { return []string{"."} }},
+		{
+			id: "fs18", what: "calls that a script has no need of: bpf, perf, userfaultfd, acct, syslog, reboot, clock, swap, modules, names", verb: "privileged",
+			setUp: func(*trial) []string { return []string{"."} },
+		},
 		{id: "pr14", what: "make namespaces by unshare, also of time", verb: "unshare"},
 		{id: "pr15", what: "make a user namespace by clone, clone3", verb: "clone"},
 		{id: "pr16", what: "join namespaces by setns", verb: "setns", setUp: func(x *trial) []string {

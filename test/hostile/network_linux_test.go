@@ -34,8 +34,10 @@ func networkRows() []row {
 		{id: "nt06", what: "send anything to the outside", verb: "udp", setUp: func(*trial) []string {
 			return []string{"v4=198.51.100.1/9", "v6=2001:db8::1/9"} // addresses that documentation uses, and nobody else
 		}},
-		{id: "nt07", what: "open sockets of other families: raw, ping, packet, vsock, alg, netlink of audit and devices, xdp, sctp and others", verb: "families",
-			setUp: func(*trial) []string { return families() }},
+		{
+			id: "nt07", what: "open sockets of other families: raw, ping, packet, vsock, alg, netlink of audit and devices, xdp, sctp and others", verb: "families",
+			setUp: func(*trial) []string { return families() },
+		},
 		{id: "nt08", what: "a name must fail to resolve at once", kind: manners, try: lookUp},
 		{id: "nt10", what: "carry a secret out in a DNS question", try: func(x *trial) *outcome { return x.ask(x.l) }},
 		{id: "nt11", what: "the same while a proxy is allowed, and pass it by", kind: manners, confinedOnly: true, try: passProxyBy},

@@ -2,7 +2,6 @@ package hostile
 
 import (
 	"fmt"
-	"github.com/go-json-experiment/json"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"golang.org/x/sys/unix"
 
@@ -23,13 +24,17 @@ func resourceRows() []row {
 		{id: "rs02", what: "1 GiB of memory in one process where 512 MiB are allowed", costly: true, verb: "memory", setUp: func(*trial) []string { return []string{"1024", "300"} }, mayDie: "memory"},
 		{id: "rs03", what: "the same in four processes", costly: true, verb: "memories", setUp: func(*trial) []string { return []string{"4", "256", "400"} }, mayDie: "memories"},
 		{id: "rs04", what: "fill `/tmp` with 640 MiB", costly: true, try: fillTemporary, mayDie: "fill"},
-		{id: "rs05", what: "a file of 2 GiB, by writing, cutting, allocating", verb: "big", setUp: func(x *trial) []string { return []string{filepath.Join(x.work, "big")} },
+		{
+			id: "rs05", what: "a file of 2 GiB, by writing, cutting, allocating", verb: "big", setUp: func(x *trial) []string { return []string{filepath.Join(x.work, "big")} },
 			check: func(x *trial, _ sandbox.Result, o *outcome) {
 				info, err := os.Stat(filepath.Join(x.work, "big"))
 				o.sees("on-disk", err == nil && info.Size() > 1<<30)
-			}, mayDie: "big"},
-		{id: "rs06", what: "many files: 256 MiB where 64 MiB are allowed", costly: true, verb: "fill", setUp: func(x *trial) []string { return []string{x.work, "64", "4", "30"} },
-			check: func(x *trial, _ sandbox.Result, o *outcome) { o.sees("on-disk", usage(x.work) > 200<<20) }, mayDie: "fill"},
+			}, mayDie: "big",
+		},
+		{
+			id: "rs06", what: "many files: 256 MiB where 64 MiB are allowed", costly: true, verb: "fill", setUp: func(x *trial) []string { return []string{x.work, "64", "4", "30"} },
+			check: func(x *trial, _ sandbox.Result, o *outcome) { o.sees("on-disk", usage(x.work) > 200<<20) }, mayDie: "fill",
+		},
 		{id: "rs07", what: "output without end", kind: manners, costly: true, try: endlessOutput},
 		{id: "rs08", what: "a detached child that stays when its parent has ended", try: func(x *trial) *outcome { return x.stay("daemon", false) }},
 		{id: "rs09", what: "detached children at the deadline: setsid, CLONE_PARENT, an own reaper, stopped", costly: true, try: func(x *trial) *outcome {
@@ -42,10 +47,14 @@ func resourceRows() []row {
 		{id: "rs10", what: "a job in the background that holds the output", kind: manners, try: holdOutput},
 		{id: "rs11", what: "outlive the host that is killed", try: outliveHost},
 		{id: "rs12", what: "a loop that ignores every signal", kind: manners, costly: true, try: busyLoop},
-		{id: "rs16", what: "20,000 empty files in the working directory", costly: true, verb: "inodes", setUp: func(x *trial) []string { return []string{x.work, "20000"} },
-			check: func(x *trial, _ sandbox.Result, o *outcome) { o.sees("on-disk", count(x.work) >= 20000) }, mayDie: "inodes"},
-		{id: "rs17", what: "a million empty files in `/tmp`, if they are in memory", kind: manners, confinedOnly: true, costly: true, verb: "inodes",
-			setUp: func(*trial) []string { return []string{"/tmp", "1000000"} }, mayDie: "inodes"},
+		{
+			id: "rs16", what: "200,000 empty files in the working directory", costly: true, verb: "inodes", setUp: func(x *trial) []string { return []string{x.work, "200000"} },
+			check: func(x *trial, _ sandbox.Result, o *outcome) { o.sees("on-disk", count(x.work) >= 200000) }, mayDie: "inodes",
+		},
+		{
+			id: "rs17", what: "a million empty files in `/tmp`, if they are in memory", kind: manners, confinedOnly: true, costly: true, verb: "inodes",
+			setUp: func(*trial) []string { return []string{"/tmp", "1000000"} }, mayDie: "inodes",
+		},
 		{id: "rs18", what: "1 GiB of memory that no process owns: memfd", costly: true, verb: "shared", setUp: func(*trial) []string { return []string{"memfd", "1024", "400"} }, mayDie: "memfd"},
 		{id: "rs19", what: "the same by shared anonymous memory", costly: true, verb: "shared", setUp: func(*trial) []string { return []string{"anonymous", "1024", "400"} }, mayDie: "anonymous"},
 		{id: "rs20", what: "the same by System V memory", costly: true, verb: "shared", setUp: func(*trial) []string { return []string{"sysv", "1024", "400"} }, mayDie: "sysv"},

@@ -1,6 +1,7 @@
 package bare
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -9,8 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"context"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"

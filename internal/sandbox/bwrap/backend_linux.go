@@ -42,7 +42,6 @@ const insideID = 1000
 type launch struct {
 	b       *Backend
 	recipe  recipe
-	args    []string // what bubblewrap reads
 	held    []program.Held
 	user    uint32
 	files   []*os.File // given to bubblewrap

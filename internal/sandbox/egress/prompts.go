@@ -77,33 +77,45 @@ func (r *refusal) answer() []byte {
 const established = "HTTP/1.1 200 Connection established\r\n\r\n"
 
 func badHead(why string) *refusal {
-	return &refusal{code: CodeBadRequest, status: http.StatusBadRequest,
-		text: "the proxy cannot read this request, since " + why + ": send CONNECT HOST:PORT HTTP/1.1"}
+	return &refusal{
+		code: CodeBadRequest, status: http.StatusBadRequest,
+		text: "the proxy cannot read this request, since " + why + ": send CONNECT HOST:PORT HTTP/1.1",
+	}
 }
 
 func largeHead(limit int) *refusal {
-	return &refusal{code: CodeHeadTooLarge, status: http.StatusRequestHeaderFieldsTooLarge,
-		text: fmt.Sprintf("the head of this request is larger than %d bytes: send fewer headers", limit)}
+	return &refusal{
+		code: CodeHeadTooLarge, status: http.StatusRequestHeaderFieldsTooLarge,
+		text: fmt.Sprintf("the head of this request is larger than %d bytes: send fewer headers", limit),
+	}
 }
 
 func slowHead() *refusal {
-	return &refusal{code: CodeHeadTimeout, status: http.StatusRequestTimeout,
-		text: "the request to the proxy did not arrive in time: send it again"}
+	return &refusal{
+		code: CodeHeadTimeout, status: http.StatusRequestTimeout,
+		text: "the request to the proxy did not arrive in time: send it again",
+	}
 }
 
 func notConnect() *refusal {
-	return &refusal{code: CodeNotConnect, status: http.StatusMethodNotAllowed,
-		text: "only CONNECT passes this proxy, with TLS inside: use an https:// address instead of http://"}
+	return &refusal{
+		code: CodeNotConnect, status: http.StatusMethodNotAllowed,
+		text: "only CONNECT passes this proxy, with TLS inside: use an https:// address instead of http://",
+	}
 }
 
 func badTarget(text, why string) *refusal {
-	return &refusal{code: CodeBadHost, status: http.StatusForbidden,
-		text: fmt.Sprintf("the target %s %s", shown(text), why)}
+	return &refusal{
+		code: CodeBadHost, status: http.StatusForbidden,
+		text: fmt.Sprintf("the target %s %s", shown(text), why),
+	}
 }
 
 func literal(text string) *refusal {
-	return &refusal{code: CodeLiteral, status: http.StatusForbidden,
-		text: fmt.Sprintf("the target %s is an address, and addresses never pass: use the name of a host that is listed", shown(text))}
+	return &refusal{
+		code: CodeLiteral, status: http.StatusForbidden,
+		text: fmt.Sprintf("the target %s is an address, and addresses never pass: use the name of a host that is listed", shown(text)),
+	}
 }
 
 // notListed names what is listed, so that a model need not try.
@@ -113,37 +125,51 @@ func (p *Proxy) notListed(t target) *refusal {
 		more = "listed: " + p.list.String()
 	}
 	if p.list.names(t.host) {
-		return &refusal{code: CodePortNotListed, status: http.StatusForbidden, more: more,
-			text: fmt.Sprintf("port %d of the host %s is not on the list %s: use the listed port, or ask the operator to add %s:%d", t.port, t.host, p.flag, t.host, t.port)}
+		return &refusal{
+			code: CodePortNotListed, status: http.StatusForbidden, more: more,
+			text: fmt.Sprintf("port %d of the host %s is not on the list %s: use the listed port, or ask the operator to add %s:%d", t.port, t.host, p.flag, t.host, t.port),
+		}
 	}
-	return &refusal{code: CodeNotListed, status: http.StatusForbidden, more: more,
-		text: fmt.Sprintf("host %s is not on the list %s: use a host that is listed, do without, or ask the operator to add it", t.host, p.flag)}
+	return &refusal{
+		code: CodeNotListed, status: http.StatusForbidden, more: more,
+		text: fmt.Sprintf("host %s is not on the list %s: use a host that is listed, do without, or ask the operator to add it", t.host, p.flag),
+	}
 }
 
 func unresolved(t target, cause error) *refusal {
-	return &refusal{code: CodeUnresolved, status: http.StatusBadGateway, cause: cause,
-		text: fmt.Sprintf("host %s is allowed but no address was found for it: check its spelling, or try again later", t.host)}
+	return &refusal{
+		code: CodeUnresolved, status: http.StatusBadGateway, cause: cause,
+		text: fmt.Sprintf("host %s is allowed but no address was found for it: check its spelling, or try again later", t.host),
+	}
 }
 
 // private does not say which address it is: that is the business of the host's network.
 func private(t target, cause error) *refusal {
-	return &refusal{code: CodePrivate, status: http.StatusForbidden, cause: cause,
-		text: fmt.Sprintf("host %s is allowed but leads to an address that is not public, and those never pass: use another host", t.host)}
+	return &refusal{
+		code: CodePrivate, status: http.StatusForbidden, cause: cause,
+		text: fmt.Sprintf("host %s is allowed but leads to an address that is not public, and those never pass: use another host", t.host),
+	}
 }
 
 func undialled(t target, cause error) *refusal {
-	return &refusal{code: CodeDial, status: http.StatusBadGateway, cause: cause,
-		text: fmt.Sprintf("host %s is allowed but does not accept connections on port %d: check the port, or try again later", t.host, t.port)}
+	return &refusal{
+		code: CodeDial, status: http.StatusBadGateway, cause: cause,
+		text: fmt.Sprintf("host %s is allowed but does not accept connections on port %d: check the port, or try again later", t.host, t.port),
+	}
 }
 
 func lateDial(t target, wait time.Duration, cause error) *refusal {
-	return &refusal{code: CodeDialTimeout, status: http.StatusBadGateway, cause: cause,
-		text: fmt.Sprintf("host %s is allowed but did not answer on port %d within %s: try again later", t.host, t.port, wait)}
+	return &refusal{
+		code: CodeDialTimeout, status: http.StatusBadGateway, cause: cause,
+		text: fmt.Sprintf("host %s is allowed but did not answer on port %d within %s: try again later", t.host, t.port, wait),
+	}
 }
 
 func busy(atOnce int) *refusal {
-	return &refusal{code: CodeBusy, status: http.StatusServiceUnavailable,
-		text: fmt.Sprintf("more than %d connections are open through this proxy: use fewer at once, then try again", atOnce)}
+	return &refusal{
+		code: CodeBusy, status: http.StatusServiceUnavailable,
+		text: fmt.Sprintf("more than %d connections are open through this proxy: use fewer at once, then try again", atOnce),
+	}
 }
 
 // shown is a target fit for a line of ASCII: quoted, and no longer than names get.
@@ -159,13 +185,17 @@ func shown(text string) string {
 
 // unspoken refuses what a client sent in a tunnel.
 func unspoken(code Code, t target, cause error) *refusal {
-	return &refusal{code: code, cause: cause,
-		text: fmt.Sprintf("closed the tunnel to %s, in which only TLS passes that names this host", t)}
+	return &refusal{
+		code: code, cause: cause,
+		text: fmt.Sprintf("closed the tunnel to %s, in which only TLS passes that names this host", t),
+	}
 }
 
 func silentServer(t target, cause error) *refusal {
-	return &refusal{code: CodeServerTimeout, cause: cause,
-		text: fmt.Sprintf("closed the tunnel to %s, which did not answer the TLS greeting within egress-wait", t)}
+	return &refusal{
+		code: CodeServerTimeout, cause: cause,
+		text: fmt.Sprintf("closed the tunnel to %s, which did not answer the TLS greeting within egress-wait", t),
+	}
 }
 
 func idle(t target) *refusal {

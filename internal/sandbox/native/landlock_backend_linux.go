@@ -97,8 +97,11 @@ func lacking() string {
 		name   string
 	}{
 		// The last two so that the host can look at and take away what is another user's.
-		{unix.CAP_SETUID, "CAP_SETUID"}, {unix.CAP_SETGID, "CAP_SETGID"}, {unix.CAP_CHOWN, "CAP_CHOWN"},
-		{unix.CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE"}, {unix.CAP_FOWNER, "CAP_FOWNER"},
+		{unix.CAP_SETUID, "CAP_SETUID"},
+		{unix.CAP_SETGID, "CAP_SETGID"},
+		{unix.CAP_CHOWN, "CAP_CHOWN"},
+		{unix.CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE"},
+		{unix.CAP_FOWNER, "CAP_FOWNER"},
 	} {
 		if have[0].Effective&(1<<c.number) == 0 {
 			return c.name

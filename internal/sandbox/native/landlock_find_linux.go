@@ -55,7 +55,7 @@ func landlockHere() error {
 	case abi == 0:
 		return landlockUnavailable("look for Landlock", errors.New("this kernel has none, or has it switched off"), fix+`, with landlock among its security modules (the boot parameter "lsm")`)
 	}
-	return landlockUnavailable("look for Landlock", fmt.Errorf("Linux %s has version %d of it, which confines no signals", kernel(), abi), fix)
+	return landlockUnavailable("look for Landlock", fmt.Errorf("version %d of it, which Linux %s has, confines no signals", abi, kernel()), fix)
 }
 
 // passable says who cannot be let into a directory because of its modes or of

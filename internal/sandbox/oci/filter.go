@@ -93,9 +93,11 @@ const afUnix, afInet, afInet6, afNetlink = 1, 2, 10, 16
 // sockets leaves the local family, TCP, UDP, and the netlink that lists
 // interfaces.
 func sockets() []rule {
-	rules := []rule{refuse(`socketpair`, condition{Index: 0, Value: afUnix, Op: opNot}),
+	rules := []rule{
+		refuse(`socketpair`, condition{Index: 0, Value: afUnix, Op: opNot}),
 		refuse(`socket`, condition{Index: 0, Value: afNetlink, Op: opGreater}),
-		refuse(`socket`, condition{Index: 0, Value: afUnix, Op: opLess})}
+		refuse(`socket`, condition{Index: 0, Value: afUnix, Op: opLess}),
+	}
 	for family := uint64(afUnix + 1); family < afNetlink; family++ {
 		if family != afInet && family != afInet6 {
 			rules = append(rules, refuse(`socket`, is(0, family)))

@@ -43,8 +43,16 @@ func TestAtLeast(t *testing.T) {
 		version, least string
 		want           bool
 	}{
-		{"0.12.0", "0.12.0", true}, {"0.13.1", "0.12.0", true}, {"1.0", "0.12.0", true}, {"0.12", "0.12.0", true}, {"0.12.0.1", "0.12.0", true},
-		{"0.8.0", "0.12.0", false}, {"0.11.99", "0.12.0", false}, {"0", "0.12.0", false}, {"", "0.12.0", false}, {"x.y", "0.0", false},
+		{"0.12.0", "0.12.0", true},
+		{"0.13.1", "0.12.0", true},
+		{"1.0", "0.12.0", true},
+		{"0.12", "0.12.0", true},
+		{"0.12.0.1", "0.12.0", true},
+		{"0.8.0", "0.12.0", false},
+		{"0.11.99", "0.12.0", false},
+		{"0", "0.12.0", false},
+		{"", "0.12.0", false},
+		{"x.y", "0.0", false},
 		{"99999999999999999999", "1.0", false},
 	} {
 		if got := AtLeast(tt.version, tt.least); got != tt.want {
@@ -137,8 +145,12 @@ func TestPlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, l := range []sandbox.Launch{
-		{Read: []string{dir + "/not-there"}}, {Write: []string{dir + "/not-there"}}, {Write: []string{dir + "/tool"}}, {Hide: []string{dir + "/tool"}},
-		{Read: []string{dir + "/link"}}, {Write: []string{dir + "/link/own"}},
+		{Read: []string{dir + "/not-there"}},
+		{Write: []string{dir + "/not-there"}},
+		{Write: []string{dir + "/tool"}},
+		{Hide: []string{dir + "/tool"}},
+		{Read: []string{dir + "/link"}},
+		{Write: []string{dir + "/link/own"}},
 	} {
 		if got, err := Places(l); err == nil {
 			t.Errorf("%+v: %+v", l, got)
@@ -178,8 +190,12 @@ func TestSignalled(t *testing.T) {
 		want   sandbox.Ended
 		signal string
 	}{
-		{sandbox.Exited, 137, sandbox.Signalled, "kill"}, {sandbox.Exited, 139, sandbox.Signalled, "segv"}, {sandbox.Exited, 129, sandbox.Exited, ""},
-		{sandbox.Exited, 128, sandbox.Exited, ""}, {sandbox.Exited, 9, sandbox.Exited, ""}, {sandbox.TimedOut, 137, sandbox.TimedOut, ""},
+		{sandbox.Exited, 137, sandbox.Signalled, "kill"},
+		{sandbox.Exited, 139, sandbox.Signalled, "segv"},
+		{sandbox.Exited, 129, sandbox.Exited, ""},
+		{sandbox.Exited, 128, sandbox.Exited, ""},
+		{sandbox.Exited, 9, sandbox.Exited, ""},
+		{sandbox.TimedOut, 137, sandbox.TimedOut, ""},
 	} {
 		r := sandbox.Result{Ended: tt.ended, Exit: tt.exit}
 		Signalled(&r)

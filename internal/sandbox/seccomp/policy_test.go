@@ -83,8 +83,10 @@ func mutants(rules []rule) []mutant {
 				for j := range changed {
 					changed[j].calls = []string{name}
 				}
-				all = append(all, mutant{name, fmt.Sprintf("rule %d for %s %s", i, name, what),
-					slices.Concat(rules[:i], changed, []rule{rest}, rules[i+1:])})
+				all = append(all, mutant{
+					name, fmt.Sprintf("rule %d for %s %s", i, name, what),
+					slices.Concat(rules[:i], changed, []rule{rest}, rules[i+1:]),
+				})
 			}
 			add("is taken out")
 			for j, c := range r.when {

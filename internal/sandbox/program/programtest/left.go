@@ -98,9 +98,7 @@ func (x *bench) count(t *testing.T) map[string][]string {
 			left["mounts"] = append(left["mounts"], line)
 		}
 	}
-	for _, p := range withArgument(own) {
-		left["processes"] = append(left["processes"], p)
-	}
+	left["processes"] = append(left["processes"], withArgument(own)...)
 	return left
 }
 

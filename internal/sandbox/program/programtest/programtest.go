@@ -46,10 +46,28 @@ func Run(t *testing.T, b sandbox.Backend, traits Traits) {
 		name string
 		run  func(*testing.T, *bench)
 	}{
-		{"status", status}, {"signal", signal}, {"deadline", deadline}, {"cancel", cancelled}, {"stop", stopped}, {"daemon", daemon},
-		{"environment", environment}, {"input", input}, {"output", output}, {"skill", skill}, {"host", host}, {"kernel", kernel},
-		{"network", network}, {"open network", openNetwork}, {"proxy", proxied}, {"owner", owner}, {"places", places}, {"memory", memory},
-		{"processes", processes}, {"tools", tools}, {"at once", atOnce}, {"nothing left", nothingLeft},
+		{"status", status},
+		{"signal", signal},
+		{"deadline", deadline},
+		{"cancel", cancelled},
+		{"stop", stopped},
+		{"daemon", daemon},
+		{"environment", environment},
+		{"input", input},
+		{"output", output},
+		{"skill", skill},
+		{"host", host},
+		{"kernel", kernel},
+		{"network", network},
+		{"open network", openNetwork},
+		{"proxy", proxied},
+		{"owner", owner},
+		{"places", places},
+		{"memory", memory},
+		{"processes", processes},
+		{"tools", tools},
+		{"at once", atOnce},
+		{"nothing left", nothingLeft},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, newBench(t, b, traits)) })
 	}
