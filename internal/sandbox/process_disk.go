@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"context"
+	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"time"
@@ -16,9 +18,17 @@ const diskEntries = 1 << 20
 // is followed by at least as many times its own duration of rest.
 const diskShare = 4
 
-// Grown looks at the directories every now and then until they hold more than
-// limit bytes, or ctx ends.
+// Grown looks at directories every now and then until they hold more than limit
+// bytes, or ctx ends. It holds the directories that were there when it began, so that
+// none can be swapped for another one. What was deleted while it is still open is not
+// seen.
 func Grown(ctx context.Context, dirs []string, limit int64) bool {
+	roots := openRoots(dirs)
+	defer func() {
+		for _, r := range roots {
+			_ = r.Close()
+		}
+	}()
 	timer := time.NewTimer(sampleEvery)
 	defer timer.Stop()
 	for {
@@ -28,26 +38,43 @@ func Grown(ctx context.Context, dirs []string, limit int64) bool {
 		case <-timer.C:
 		}
 		began := time.Now()
-		if full(ctx, dirs, limit) {
+		if full(ctx, roots, limit) {
 			return true
 		}
 		timer.Reset(max(sampleEvery, diskShare*time.Since(began)))
 	}
 }
 
-// full reports whether the directories hold more than limit bytes or too many
-// files. What cannot be read is not counted: it may be gone again.
-func full(ctx context.Context, dirs []string, limit int64) bool {
-	m := &meter{limit: limit, seen: map[fileID]bool{}}
+// openRoots opens directories, but those that are links and those below others.
+func openRoots(dirs []string) []*os.Root {
+	var roots []*os.Root
 	for i, dir := range dirs {
 		if covered(dirs, i) {
 			continue
 		}
-		if m.measure(ctx, dir); m.bytes > limit || m.entries > diskEntries {
-			return true
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			continue // it is gone: then nothing can be written there either
 		}
+		named, err := os.Lstat(dir)
+		opened, openedErr := root.Stat(".")
+		if err != nil || openedErr != nil || !os.SameFile(named, opened) {
+			_ = root.Close()
+			continue
+		}
+		roots = append(roots, root)
 	}
-	return false
+	return roots
+}
+
+// full reports whether directories hold more than limit bytes, too many files, or
+// what cannot be counted.
+func full(ctx context.Context, roots []*os.Root, limit int64) bool {
+	m := &meter{limit: limit, seen: map[fileID]bool{}}
+	for _, root := range roots {
+		m.measure(ctx, root, 0)
+	}
+	return m.over()
 }
 
 // covered reports whether another directory already counts the one at i.
@@ -68,28 +95,69 @@ const entryCost = 4 << 10
 type meter struct {
 	limit, bytes, entries int64
 	seen                  map[fileID]bool
+	hidden                bool // something cannot be counted
 }
 
-// measure adds a directory, without following links out of it.
-func (m *meter) measure(ctx context.Context, dir string) {
-	root, err := os.OpenRoot(dir)
+// diskDepth is how deep directories are counted, and diskNames how many names of one
+// are read at a time. Each level is open while those below it are counted.
+const (
+	diskDepth = 128
+	diskNames = 1 << 10
+)
+
+func (m *meter) over() bool {
+	return m.hidden || m.bytes > m.limit || m.entries > diskEntries
+}
+
+// measure adds a directory, by single names and without following links. One that the
+// host cannot list, or that lies too deep, could hold anything and counts as full.
+func (m *meter) measure(ctx context.Context, root *os.Root, depth int) {
+	dir, err := root.Open(".")
 	if err != nil {
+		m.hide(err)
 		return
 	}
-	defer func() { _ = root.Close() }()
-	_ = fs.WalkDir(root.FS(), ".", func(_ string, d fs.DirEntry, err error) error {
+	defer func() { _ = dir.Close() }()
+	for ctx.Err() == nil && !m.over() {
+		names, err := dir.Readdirnames(diskNames)
+		for _, name := range names {
+			m.measureOne(ctx, root, name, depth)
+		}
+		if errors.Is(err, io.EOF) {
+			return
+		}
 		if err != nil {
-			return nil // gone, or not for us to read
+			m.hide(err)
+			return
 		}
-		m.entries++
-		if info, err := d.Info(); err == nil {
-			m.add(info)
+	}
+}
+
+func (m *meter) measureOne(ctx context.Context, root *os.Root, name string, depth int) {
+	info, err := root.Lstat(name)
+	if err != nil || ctx.Err() != nil || m.over() {
+		return // gone, or enough is known
+	}
+	m.entries++
+	m.add(info)
+	switch {
+	case !info.IsDir():
+	case depth == diskDepth:
+		m.hidden = true
+	default:
+		below, err := root.OpenRoot(name)
+		if err != nil {
+			m.hide(err)
+			return
 		}
-		if ctx.Err() != nil || m.bytes > m.limit || m.entries > diskEntries {
-			return fs.SkipAll
-		}
-		return nil
-	})
+		defer func() { _ = below.Close() }()
+		m.measure(ctx, below, depth+1)
+	}
+}
+
+// hide notes that something cannot be counted, unless it is gone.
+func (m *meter) hide(err error) {
+	m.hidden = m.hidden || errors.Is(err, fs.ErrPermission)
 }
 
 func (m *meter) add(info fs.FileInfo) {

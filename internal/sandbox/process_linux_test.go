@@ -247,16 +247,16 @@ func TestFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	nested := []string{dir, filepath.Join(dir, "below"), dir}
-	if full(t.Context(), nested, 200<<10) {
+	if isFull(t, 200<<10, nested...) {
 		t.Error("links, holes or nested directories count more than once")
 	}
-	if !full(t.Context(), nested, 90<<10) {
+	if !isFull(t, 90<<10, nested...) {
 		t.Error("100 KiB are not seen")
 	}
-	if !full(t.Context(), []string{dir, outside}, 500<<10) {
+	if !isFull(t, 500<<10, dir, outside) {
 		t.Error("the second directory is not seen")
 	}
-	if full(t.Context(), []string{filepath.Join(dir, "nothing")}, 0) {
+	if isFull(t, 0, filepath.Join(dir, "nothing")) {
 		t.Error("a directory that is not there is full")
 	}
 }
@@ -292,4 +292,86 @@ func (broken) Name() string { return "broken" }
 
 func (broken) Start(ctx context.Context, l Launch) (Job, error) {
 	return StartProcess(ctx, l, Command{Backend: "broken", Path: "/bin/sh", Args: []string{"sh", "-c", "echo no such thing >&2; exit 3"}})
+}
+
+func isFull(t *testing.T, limit int64, dirs ...string) bool {
+	t.Helper()
+	roots := openRoots(dirs)
+	defer func() {
+		for _, r := range roots {
+			_ = r.Close()
+		}
+	}()
+	return full(t.Context(), roots, limit)
+}
+
+// TestFullOfWhatHides: a script finds no folder in which it is not counted.
+func TestFullOfWhatHides(t *testing.T) {
+	const many = 100
+	tests := []struct {
+		name string
+		make func(dir string) error
+		want bool
+	}{
+		{"little", func(dir string) error { return os.WriteFile(filepath.Join(dir, "f"), nil, 0o600) }, false},
+		{"many empty files", func(dir string) error {
+			for i := range many {
+				if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), nil, 0o600); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, true},
+		{"a name that is no text", func(dir string) error {
+			below := filepath.Join(dir, "\xff")
+			return errors.Join(os.Mkdir(below, 0o700), os.WriteFile(filepath.Join(below, "f"), make([]byte, many<<12), 0o600))
+		}, true},
+		{"a deep tree", func(dir string) error {
+			return os.MkdirAll(filepath.Join(dir, strings.Repeat("d/", diskDepth+1)), 0o700)
+		}, true},
+		{"a tree that is not too deep", func(dir string) error { return os.MkdirAll(filepath.Join(dir, strings.Repeat("d/", 20)), 0o700) }, false},
+		{"a folder that cannot be listed", func(dir string) error { return os.Mkdir(filepath.Join(dir, "closed"), 0o300) }, os.Geteuid() != 0},
+	}
+	for _, tt := range tests {
+		dir := t.TempDir()
+		if err := tt.make(dir); err != nil {
+			t.Fatal(err)
+		}
+		if got := isFull(t, many<<11, dir); got != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+}
+
+// TestFullKeepsItsDirectory: one that is swapped for a link is not followed, and one
+// that was moved is still counted.
+func TestFullKeepsItsDirectory(t *testing.T) {
+	parent, large := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(large, "f"), make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	work := filepath.Join(parent, "work")
+	if err := os.Symlink(large, work); err != nil {
+		t.Fatal(err)
+	}
+	if isFull(t, 1<<10, work) {
+		t.Error("a link was followed")
+	}
+	if err := errors.Join(os.Remove(work), os.Mkdir(work, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	roots := openRoots([]string{work})
+	defer func() { _ = roots[0].Close() }()
+	if err := errors.Join(os.Rename(work, work+"2"), os.Symlink(large, work)); err != nil {
+		t.Fatal(err)
+	}
+	if full(t.Context(), roots, 64<<10) {
+		t.Error("what took its place is counted")
+	}
+	if err := os.WriteFile(filepath.Join(work+"2", "f"), make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if !full(t.Context(), roots, 64<<10) {
+		t.Error("what was moved is not counted")
+	}
 }

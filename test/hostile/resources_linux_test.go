@@ -48,8 +48,8 @@ func resourceRows() []row {
 		{id: "rs11", what: "outlive the host that is killed", try: outliveHost},
 		{id: "rs12", what: "a loop that ignores every signal", kind: manners, costly: true, try: busyLoop},
 		{
-			id: "rs16", what: "200,000 empty files in the working directory", costly: true, verb: "inodes", setUp: func(x *trial) []string { return []string{x.work, "200000"} },
-			check: func(x *trial, _ sandbox.Result, o *outcome) { o.sees("on-disk", count(x.work) >= 200000) }, mayDie: "inodes",
+			id: "rs16", what: "100,000 empty files in the working directory", costly: true, verb: "inodes", setUp: func(x *trial) []string { return []string{x.work, "100000"} },
+			check: func(x *trial, _ sandbox.Result, o *outcome) { o.sees("on-disk", count(x.work) >= 100000) }, mayDie: "inodes",
 		},
 		{
 			id: "rs17", what: "a million empty files in `/tmp`, if they are in memory", kind: manners, confinedOnly: true, costly: true, verb: "inodes",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"runtime"
@@ -72,17 +73,34 @@ func (b *Backend) Start(ctx context.Context, l sandbox.Launch) (sandbox.Job, err
 		return nil, err
 	}
 	began := time.Now()
-	c, err := b.take(ctx, l.Network.Mode == sandbox.NetworkOpen)
-	if err != nil {
-		return nil, explain(err)
+	j, err := b.startIn(ctx, l, began)
+	if isGone(err) && ctx.Err() == nil {
+		// Something ended the init while it waited; the next one is new.
+		j, err = b.startIn(ctx, l, began)
 	}
-	j, err := b.launch(ctx, c, l, began)
 	if err != nil {
-		b.release(c)
 		b.rewarm()
 		return nil, explain(err)
 	}
 	return j, nil
+}
+
+func (b *Backend) startIn(ctx context.Context, l sandbox.Launch, began time.Time) (*job, error) {
+	c, err := b.take(ctx, l.Network.Mode == sandbox.NetworkOpen)
+	if err != nil {
+		return nil, err
+	}
+	j, err := b.launch(ctx, c, l, began)
+	if err != nil {
+		b.release(c)
+		return nil, err
+	}
+	return j, nil
+}
+
+// isGone reports whether init ended without a word before the program ran.
+func isGone(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, errGone)
 }
 
 // launch gives a cell its order and waits until the program runs.

@@ -13,8 +13,10 @@ func init() {
 	if run == nil {
 		return
 	}
-	// A child is small and short: it never collects garbage.
-	debug.SetGCPercent(-1)
+	if os.Args[0] != spawnerName {
+		// The others are small and short: they never collect garbage.
+		debug.SetGCPercent(-1)
+	}
 	os.Exit(run())
 }
 

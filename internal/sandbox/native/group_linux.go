@@ -147,6 +147,10 @@ func (g *group) limit(l sandbox.Launch) error {
 			swap = write(g.memory, "memory.memsw.limit_in_bytes", l.Memory)
 		}
 		_ = swap // a kernel that does not count swap has no such file
+		if !g.v2 {
+			// Buffers of sockets, which a unified hierarchy counts anyway.
+			_ = write(g.memory, "memory.kmem.tcp.limit_in_bytes", l.Memory)
+		}
 	}
 	if g.pids != "" && l.Processes > 0 {
 		return write(g.pids, "pids.max", l.Processes+ownThreads)

@@ -107,7 +107,7 @@ func practise() error {
 // that no process has. Where /proc is not there, or a kernel lacks one, it is left.
 func bound() {
 	for name, value := range map[string]string{
-		"user/max_user_namespaces": "0", "user/max_inotify_instances": "8", "user/max_inotify_watches": "8192",
+		"user/max_user_namespaces": "0", "user/max_inotify_instances": "4", "user/max_inotify_watches": "8192",
 		"kernel/shmall": "16384", "kernel/shmmni": "256", "kernel/msgmni": "64",
 	} {
 		_ = os.WriteFile("/proc/sys/"+name, []byte(value), 0)

@@ -95,6 +95,9 @@ func (j *job) await(ctx context.Context) error {
 	}
 }
 
+// drainWait is how long output is read after the tree is gone.
+const drainWait = time.Second
+
 // start minds the launch from here on.
 func (j *job) start(ctx context.Context) {
 	for i, f := range j.reads {
@@ -103,10 +106,10 @@ func (j *job) start(ctx context.Context) {
 			_ = f.Close() // all of it was read
 		})
 	}
-	if j.proxy != nil {
-		j.others.Go(func() { j.launch.Network.Serve(ctx, j.proxy) })
-	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	if j.proxy != nil {
+		j.others.Go(func() { j.launch.Network.Serve(watching, j.proxy) })
+	}
 	if j.launch.Disk > 0 {
 		j.others.Go(func() {
 			if sandbox.Grown(watching, j.launch.Write, j.launch.Disk) {
@@ -131,6 +134,10 @@ func (j *job) start(ctx context.Context) {
 		deadline()
 		if j.proxy != nil {
 			_ = j.proxy.Close()
+		}
+		for _, f := range j.reads {
+			// Its other end may have been given to a process elsewhere, by a socket.
+			_ = f.SetReadDeadline(ended.Add(drainWait))
 		}
 		j.others.Wait()
 		j.finish(status, ended)

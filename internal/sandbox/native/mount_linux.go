@@ -29,9 +29,10 @@ const (
 	attrNode  = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC
 )
 
-// setAttr adds attributes to a mount and to all below it.
+// setAttr adds attributes to a mount and to all below it, and keeps from it what the
+// host mounts later.
 func setAttr(fd int, set uint64) error {
-	return unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: set})
+	return unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: set, Propagation: unix.MS_PRIVATE})
 }
 
 // newFS is a detached mount of a new file system.

@@ -559,3 +559,38 @@ func TestBackendSpawnerDies(t *testing.T) {
 		t.Error("the dead spawner is still asked")
 	}
 }
+
+// TestBackendInitDies: one that was ended while it waited costs nobody a launch.
+func TestBackendInitDies(t *testing.T) {
+	b := open(t, Options{})
+	b.mu.Lock()
+	waiting := b.warm
+	b.mu.Unlock()
+	waiting.kill()
+	waiting.gone()
+	if r := run(t, b, line(t, "echo ran")); r.Stdout.Text() != "ran\n" {
+		t.Errorf("%s %d", r.Ended, r.Exit)
+	}
+}
+
+// TestBackendOutputGivenAway: a program that hands its output to a process elsewhere,
+// through a socket in a directory that both have, does not keep its launch from ending.
+func TestBackendOutputGivenAway(t *testing.T) {
+	b := open(t, Options{})
+	l := line(t, `python3 -c '
+import socket
+s = socket.socket(socket.AF_UNIX); s.connect("s")
+socket.send_fds(s, [b"x"], [1, 2])
+print("given", flush=True)'`)
+	taker, err := net.Listen("unix", filepath.Join(l.Dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taker.Close() // after the launch: what was given waits in its queue
+	if err := os.Chmod(filepath.Join(l.Dir, "s"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if r := run(t, b, l); r.Stdout.Text() != "given\n" {
+		t.Errorf("%s %d %s", r.Ended, r.Exit, r.Stderr.Text())
+	}
+}

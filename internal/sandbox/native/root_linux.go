@@ -87,7 +87,9 @@ const place = "/proc"
 // prepare builds all of the root that no order can change. It returns whether
 // /proc could be had.
 func prepare() (newRoot, bool, error) {
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+	// What the host mounts and unmounts while this init waits, it does here too: it
+	// could not let go of a disk otherwise.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return newRoot{}, false, step(err, "make the mounts private")
 	}
 	parts, err := sources()
@@ -134,7 +136,7 @@ func (r newRoot) devices() error {
 	if err := r.attachNew("/dev", "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "size=64k", "nr_inodes=64", "mode=0755"); err != nil {
 		return step(err, "mount /dev")
 	}
-	if err := r.attachNew("/dev/pts", "devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "newinstance", "ptmxmode=0666", "mode=0620"); err != nil {
+	if err := r.attachNew("/dev/pts", "devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "newinstance", "ptmxmode=0666", "mode=0620", "max=16"); err != nil {
 		return step(err, "mount /dev/pts")
 	}
 	for name, target := range map[string]string{
@@ -428,6 +430,9 @@ func (r newRoot) names() error {
 // enter makes the new root the root, and drops the old one. Nothing can be added
 // to it then, nor to what is hidden.
 func (r newRoot) enter(hidden []string) error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return step(err, "make the mounts private")
+	}
 	if err := unix.Fchdir(r.fd); err != nil {
 		return step(err, "enter the new root")
 	}

@@ -96,7 +96,7 @@ func (b *Backend) mapped(c *cell, at int, m mount, st unix.Stat_t) (int, error) 
 		return -1, err
 	}
 	err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{
-		Attr_set: m.attr() | unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(ns.Fd()),
+		Attr_set: m.attr() | unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(ns.Fd()), Propagation: unix.MS_PRIVATE,
 	})
 	if err != nil && !m.Write {
 		// What others may read can be read without a mapping.

@@ -206,7 +206,11 @@ func newCell(reply spawnReply, fds []int, slot int) (*cell, error) {
 // hear waits for the next report of init, with the descriptors that came along.
 func (c *cell) hear(ctx context.Context) (report, []int, error) {
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) })
-	defer stop()
+	defer func() {
+		if !stop() {
+			_ = c.conn.SetReadDeadline(time.Time{}) // a report may have come all the same
+		}
+	}()
 	data, oob := make([]byte, largest), make([]byte, unix.CmsgSpace(4*mostFDs))
 	n, oobn, _, _, err := c.conn.ReadMsgUnix(data, oob)
 	if err != nil {

@@ -18,6 +18,7 @@ const (
 	opLess         = "SCMP_CMP_LT"
 	eperm     uint = 1
 	enosys    uint = 38
+	eopnot    uint = 95 // EOPNOTSUPP
 )
 
 // filterFor is the filter for an architecture of Go.
@@ -47,7 +48,9 @@ func flat() []rule {
 	return []rule{
 		// What no filter can judge, since it lies in memory; programs fall back when
 		// the kernel seems not to have them.
-		{Names: strings.Fields(`clone3 openat2 fchmodat2 io_uring_setup io_uring_enter io_uring_register pidfd_send_signal`), Action: deny, Errno: enosys},
+		{Names: strings.Fields(`clone3 openat2 fchmodat2 io_uring_setup io_uring_enter io_uring_register io_setup pidfd_send_signal`), Action: deny, Errno: enosys},
+		// The C library writes instead; see seccomp.
+		{Names: []string{"fallocate"}, Action: deny, Errno: eopnot},
 		refuse(`mount umount2 pivot_root chroot fsopen fsconfig fsmount fspick open_tree move_mount mount_setattr unshare setns`),
 		refuse(`ptrace process_vm_readv process_vm_writev kcmp pidfd_getfd`),
 		refuse(`keyctl add_key request_key`),

@@ -15,10 +15,11 @@ const (
 	kill   verdict = 0x80000000 // the whole process
 	eperm  verdict = 0x00050000 | 1
 	enosys verdict = 0x00050000 | 38
+	eopnot verdict = 0x00050000 | 95 // EOPNOTSUPP
 )
 
 // verdicts are all verdicts, in the order in which they end a program.
-func verdicts() []verdict { return []verdict{eperm, enosys, kill, allow} }
+func verdicts() []verdict { return []verdict{eperm, enosys, eopnot, kill, allow} }
 
 func (v verdict) String() string {
 	switch v {
@@ -30,6 +31,8 @@ func (v verdict) String() string {
 		return "EPERM"
 	case enosys:
 		return "ENOSYS"
+	case eopnot:
+		return "EOPNOTSUPP"
 	}
 	return fmt.Sprintf("verdict %#x", uint32(v))
 }

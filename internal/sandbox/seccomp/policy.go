@@ -75,6 +75,11 @@ func absent() []rule {
 	return []rule{
 		flat(enosys, `clone3 openat2 fchmodat2`),
 		flat(enosys, `io_uring_setup io_uring_enter io_uring_register`),
+		// One caller can take all that the machine has of it.
+		flat(enosys, `io_setup`),
+		// It takes disk at once, more than a limit of a file's size allows and faster
+		// than anybody looks. The C library writes instead.
+		flat(eopnot, `fallocate`),
 		// It takes a directory of /proc for a descriptor of a process, so it reaches
 		// processes that nobody opened with pidfd_open.
 		flat(enosys, `pidfd_send_signal`),
@@ -120,14 +125,18 @@ const (
 	fifo     = 0o010000   // S_IFIFO
 	regular  = 0o100000   // S_IFREG
 	socketed = 0o140000   // S_IFSOCK
-	creating = 0o20000100 // O_CREAT, __O_TMPFILE
+	creating = 0o100      // O_CREAT
+	unnamed  = 0o20000000 // __O_TMPFILE
 )
 
 // modes keeps files from becoming setuid or setgid, and devices from being made.
-// A mode is a umode_t, an unsigned short; flags are an int. Without O_CREAT and
-// O_TMPFILE open does not look at its mode, and it may be anything.
+// A mode is a umode_t, an unsigned short; flags are an int. Without O_CREAT open
+// does not look at its mode, and it may be anything.
 func modes() []rule {
 	return []rule{
+		// A file that never has a name is seen by nobody who counts what a launch wrote.
+		{calls(`open`), []condition{anyOf(1, unnamed)}, eopnot},
+		{calls(`openat`), []condition{anyOf(2, unnamed)}, eopnot},
 		refuse(`fchmod creat`, anyOf(1, setID)),
 		refuse(`open`, anyOf(1, creating), anyOf(2, setID)),
 		refuse(`openat`, anyOf(2, creating), anyOf(3, setID)),

@@ -360,7 +360,7 @@ func (s *Set) carryOut(ctx context.Context, c script, others int, e tool.Env) (j
 	if errors.Is(err, sandbox.ErrBusy) {
 		return failure(c.skill.Name, c.file.Path, runBusy), nil
 	}
-	if why := hostReason(err); why != "" {
+	if why := hostReason(err); why != "" && ctx.Err() == nil {
 		s.scripts.Logger.WarnContext(ctx, "script refused", "skill", c.skill.Name, "path", c.file.Path, "error", err)
 		return failure(c.skill.Name, c.file.Path, runRefused, why), nil
 	}
