@@ -41,7 +41,7 @@ func (b *Backend) found(c *cell) sandbox.Capabilities {
 	case c.noProc:
 		memory, note = false, "each process alone: there is neither a control group nor /proc"
 	default:
-		note = "each process by a limit, the tree by looking every 50 ms"
+		note = "each process by a limit, the tree by looking every 50 ms; not what the kernel keeps for it, such as buffers of sockets"
 	}
 	processes := "a limit of the user namespace"
 	if b.groups.pids != "" {
@@ -57,7 +57,7 @@ func (b *Backend) found(c *cell) sandbox.Capabilities {
 		{Aspect: sandbox.Kernel, Held: true, Note: "a system call filter, no capabilities, no namespaces of its own"},
 		{Aspect: sandbox.Memory, Held: memory, Note: note},
 		{Aspect: sandbox.Processes, Held: true, Note: processes},
-		{Aspect: sandbox.Disk, Held: true, Note: "a limit of each file, the directory by looking every 250 ms"},
+		{Aspect: sandbox.Disk, Held: true, Note: "a limit of each file, the directory by looking every 250 ms; not what was deleted while it is open"},
 	}
 	return sandbox.Capabilities{Backend: Name, Version: "Linux " + uts, Tier: sandbox.TierFull, All: all}
 }
