@@ -104,7 +104,7 @@ func (r table) String() string {
 		b.WriteString("\nCells that a backend cannot have (n/a):\n\n")
 		writeReasons(&b, "backend", absent())
 	}
-	b.WriteString("\nAttempts that a tier below full does not hold (open):\n\n")
+	b.WriteString("\nAttempts that a backend does not hold, as its tier or its nature says (open):\n\n")
 	writeReasons(&b, "backend", conceded())
 	return b.String()
 }
