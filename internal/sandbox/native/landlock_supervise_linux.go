@@ -101,6 +101,7 @@ func runLocked(l *lock, o order, files [3]int, started chan<- program) {
 	runtime.LockOSThread()
 	p := program{pidfd: -1, err: l.lockThread()}
 	if p.err == nil {
+		heed()
 		var err error
 		p.pid, err = syscall.ForkExec(o.Argv[0], o.Argv, &syscall.ProcAttr{
 			Env: o.Env, Files: []uintptr{uintptr(files[0]), uintptr(files[1]), uintptr(files[2])},
