@@ -122,22 +122,8 @@ func (b *Backend) launch(ctx context.Context, c *cell, l sandbox.Launch, began t
 	if err != nil {
 		return nil, err
 	}
-	if err := c.tell(o, append(j.writeEnds(), seen.fds()...)); err != nil {
-		j.abandon()
-		return nil, step(err, "send the order")
-	}
-	j.closeWriteEnds()
-	setUp, stop := context.WithTimeoutCause(ctx, b.o.SetUp, errSlow)
-	defer stop()
-	if err := j.await(setUp); err != nil {
-		j.abandon()
-		return nil, err
-	}
-	j.start(ctx)
-	return j, nil
+	return j, j.begin(ctx, o, seen.fds(), b.o.SetUp)
 }
-
-var errSlow = errors.New("it took longer than sandbox-set-up allows")
 
 // slack is how much longer than its deadline a process may compute: the deadline
 // ends it, this limit is behind it.

@@ -63,6 +63,26 @@ func (j *job) closeWriteEnds() {
 	}
 }
 
+var errSlow = errors.New("it took longer than sandbox-set-up allows")
+
+// begin gives the cell its order and minds the launch as soon as the program runs. An
+// error gives back what the launch held.
+func (j *job) begin(ctx context.Context, o order, fds []int, wait time.Duration) error {
+	if err := j.c.tell(o, append(j.writeEnds(), fds...)); err != nil {
+		j.abandon()
+		return step(err, "send the order")
+	}
+	j.closeWriteEnds()
+	setUp, stop := context.WithTimeoutCause(ctx, wait, errSlow)
+	defer stop()
+	if err := j.await(setUp); err != nil {
+		j.abandon()
+		return err
+	}
+	j.start(ctx)
+	return nil
+}
+
 // abandon gives back what a launch held that never ran.
 func (j *job) abandon() {
 	j.closeWriteEnds()

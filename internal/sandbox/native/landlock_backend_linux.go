@@ -172,19 +172,7 @@ func (b *Landlock) launch(ctx context.Context, c *cell, l sandbox.Launch, began 
 	if err != nil {
 		return nil, err
 	}
-	if err := c.tell(o, append(j.writeEnds(), parts.fds()...)); err != nil {
-		j.abandon()
-		return nil, step(err, "send the order")
-	}
-	j.closeWriteEnds()
-	setUp, stop := context.WithTimeoutCause(ctx, b.o.SetUp, errSlow)
-	defer stop()
-	if err := j.await(setUp); err != nil {
-		j.abandon()
-		return nil, err
-	}
-	j.start(ctx)
-	return j, nil
+	return j, j.begin(ctx, o, parts.fds(), b.o.SetUp)
 }
 
 func (b *Landlock) order(c *cell, l sandbox.Launch) (order, error) {

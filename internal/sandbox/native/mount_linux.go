@@ -152,7 +152,7 @@ func (r newRoot) attach(mount int, name string, isDir bool) error {
 		}
 	}
 	defer unix.Close(at)
-	return unix.MoveMount(mount, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+	return onto(at, mount)
 }
 
 // attachNew mounts a new file system at a place.

@@ -209,66 +209,9 @@ func (r newRoot) proc(mount int) error {
 	return nil
 }
 
-// readOnly mounts a part of the root over itself, read-only; a part that is not
-// there stays so.
-func (r newRoot) readOnly(name string) error {
-	at, err := r.open(name)
-	if errors.Is(err, unix.ENOENT) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer unix.Close(at)
-	fd, err := tree(at, "")
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	if err := setAttr(fd, attrRead|unix.MOUNT_ATTR_NOEXEC); err != nil {
-		return err
-	}
-	return r.attach(fd, name, true)
-}
-
-// again shows a directory of the root at another place as well.
-func (r newRoot) again(name, place string) error {
-	at, err := r.open(name)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(at)
-	fd, err := tree(at, "")
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	return r.attach(fd, place, true)
-}
-
-// cover mounts /dev/null over a file that is there.
-func (r newRoot) cover(name string, null int) error {
-	at, err := r.open(name)
-	if errors.Is(err, unix.ENOENT) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer unix.Close(at)
-	fd, err := tree(null, "")
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	if err := setAttr(fd, attrNode|unix.MOUNT_ATTR_RDONLY); err != nil {
-		return err
-	}
-	return unix.MoveMount(fd, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
-}
-
-// empty covers a directory, if it is there, with one that holds nothing.
-func (r newRoot) empty(name string, attr int) (bool, error) {
+// ifThere does something to a part of the root, by a descriptor of it; a part that is
+// not there stays so. It says whether it was there.
+func (r newRoot) ifThere(name string, do func(at int) error) (bool, error) {
 	at, err := r.open(name)
 	if errors.Is(err, unix.ENOENT) {
 		return false, nil
@@ -277,12 +220,70 @@ func (r newRoot) empty(name string, attr int) (bool, error) {
 		return false, err
 	}
 	defer unix.Close(at)
-	fd, err := newFS("tmpfs", attr, "size=64k", "nr_inodes=128", "mode=0755")
-	if err != nil {
-		return false, err
-	}
-	defer unix.Close(fd)
-	return true, unix.MoveMount(fd, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+	return true, do(at)
+}
+
+// onto mounts something detached over what a descriptor is open on.
+func onto(at, mount int) error {
+	return unix.MoveMount(mount, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+}
+
+// readOnly mounts a part of the root over itself, read-only.
+func (r newRoot) readOnly(name string) error {
+	_, err := r.ifThere(name, func(at int) error {
+		fd, err := tree(at, "")
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		if err := setAttr(fd, attrRead|unix.MOUNT_ATTR_NOEXEC); err != nil {
+			return err
+		}
+		return onto(at, fd)
+	})
+	return err
+}
+
+// again shows a directory of the root at another place as well.
+func (r newRoot) again(name, place string) error {
+	_, err := r.ifThere(name, func(at int) error {
+		fd, err := tree(at, "")
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		return r.attach(fd, place, true)
+	})
+	return err
+}
+
+// cover mounts /dev/null over a file.
+func (r newRoot) cover(name string, null int) error {
+	_, err := r.ifThere(name, func(at int) error {
+		fd, err := tree(null, "")
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		if err := setAttr(fd, attrNode|unix.MOUNT_ATTR_RDONLY); err != nil {
+			return err
+		}
+		return onto(at, fd)
+	})
+	return err
+}
+
+// empty covers a directory with one that holds nothing, and says whether it was
+// there.
+func (r newRoot) empty(name string, attr int) (bool, error) {
+	return r.ifThere(name, func(at int) error {
+		fd, err := newFS("tmpfs", attr, "size=64k", "nr_inodes=128", "mode=0755")
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		return onto(at, fd)
+	})
 }
 
 // finish adds what an order names, and makes the root the root.
