@@ -26,6 +26,7 @@ build: ## build bin/metier, stamped with the version
 test: ## all tests with the race detector; test/sdk runs those of foreign clients
 	$(GO) test -race ./...
 	$(GO) test -run '^TestGate' ./internal/llm/openai ./test/bench
+	$(GO) test ./test/hostile
 
 test-fast: ## short tests, without the race detector: under a minute when built
 	$(GO) test -short ./...

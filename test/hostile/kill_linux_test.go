@@ -193,7 +193,7 @@ func TestNothingLeft(t *testing.T) {
 	t.Setenv("TMPDIR", folder(t, ""))
 	for i, b := range confined(t) {
 		n := launches / 2
-		if testing.Short() || i > 0 { // the first one is the house's own
+		if short() || i > 0 { // the first one is the house's own
 			n = 40
 		}
 		t.Run(fmt.Sprintf("%s/%s", b.Name(), user()), func(t *testing.T) {

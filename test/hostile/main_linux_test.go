@@ -55,7 +55,7 @@ func backends(t *testing.T) []sandbox.Backend {
 	t.Helper()
 	all := []sandbox.Backend{control{}}
 	for _, k := range kinds() {
-		if k.slow && testing.Short() {
+		if k.slow && short() {
 			continue
 		}
 		for _, f := range k.find(t.Context()) {
@@ -73,6 +73,10 @@ func backends(t *testing.T) []sandbox.Backend {
 	}
 	return all
 }
+
+// short reports whether to leave out what takes long: as asked, and under the race
+// detector, which has nothing to find in what runs beside the house.
+func short() bool { return testing.Short() || raceDetector }
 
 // finder finds backends of one kind. Short runs leave the slow ones out.
 type finder struct {
@@ -156,7 +160,7 @@ func asUser(t *testing.T, tests string) []cell {
 		t.Fatal(err)
 	}
 	args := []string{"-test.run", tests, "-test.timeout", "10m", "-rows", *only}
-	if testing.Short() {
+	if short() {
 		args = append(args, "-test.short")
 	}
 	if testing.Verbose() {

@@ -104,7 +104,7 @@ func TestRows(t *testing.T) {
 	for _, b := range backends(t) {
 		for i, w := range rows() {
 			name := fmt.Sprintf("%s/%s/%s", b.Name(), user(), w.id)
-			if !pattern.MatchString(name) || w.costly && testing.Short() || b.Name() == bareControl && w.skipsControl() {
+			if !pattern.MatchString(name) || w.costly && short() || b.Name() == bareControl && w.skipsControl() {
 				continue
 			}
 			t.Run(name, func(t *testing.T) {
