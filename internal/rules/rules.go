@@ -56,6 +56,7 @@ func All() []Rule {
 		{"sleep", checkSleep},
 		{"goleak", checkGoleak},
 		{"imports", checkImports},
+		{"launches", checkLaunches},
 		{"caps", checkCaps},
 		{"unfinished", checkUnfinished},
 		{"places", checkPlaces},
