@@ -111,6 +111,7 @@ const (
 	Cancelled Ended = "cancelled" // its caller is gone
 	OutOfRoom Ended = "disk"      // it wrote more than Launch.Disk
 	OutOfMem  Ended = "memory"    // its tree used more than Launch.Memory
+	TooMany   Ended = "processes" // it had more than Launch.Processes, where only counting bounds them
 )
 
 // Result is how a launch went. When it is handed out the whole tree is gone.

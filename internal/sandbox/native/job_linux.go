@@ -184,6 +184,8 @@ func (j *job) listen() (status unix.WaitStatus, alone bool) {
 			return unix.WaitStatus(r.Status), r.Alone
 		case r.Kind == isOutOfMem:
 			j.kill(sandbox.OutOfMem)
+		case r.Kind == isTooMany:
+			j.kill(sandbox.TooMany)
 		}
 	}
 }

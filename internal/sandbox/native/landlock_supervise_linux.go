@@ -185,7 +185,8 @@ func mindDomain(o order, p program) error {
 		case looks.exceeds(o):
 			_ = send(control, report{Kind: isOutOfMem}) // its end is waited for
 		case o.Count && looks.threadsOf() > o.Processes+ownThreads:
-			_ = unix.Kill(-1, unix.SIGKILL) // the program ends with all others, and shows it
+			_ = send(control, report{Kind: isTooMany})
+			_ = unix.Kill(-1, unix.SIGKILL) // they grow faster than the host acts
 		}
 	}
 }

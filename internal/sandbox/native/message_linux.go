@@ -93,6 +93,7 @@ const (
 	isExited    = "exited"
 	isFault     = "fault"
 	isOutOfMem  = "memory"
+	isTooMany   = "processes"
 )
 
 // order is what init is to run. It comes in a memory file, beside which the

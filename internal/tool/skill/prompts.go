@@ -93,6 +93,7 @@ The scripts of this skill run with skills_run, which finds the skill itself. Ins
 	runSignalled = "%s: ended by the signal %q (%s, sandbox: %s). It did not finish: look at its output, and try a smaller input once."
 	runTimedOut  = "%s: stopped after %s, the time that a script has, with all that it started (sandbox: %s). It did not finish. Give one call less to do, such as fewer pages or a part of the input."
 	runOutOfMem  = "%s: stopped after %s because it used more memory than a script may (sandbox: %s). It did not finish. Give one call less to do, such as a part of the input."
+	runTooMany   = "%s: stopped after %s because it started more processes than a script may (sandbox: %s). It did not finish. Have it do one thing after the other."
 	runOutOfRoom = "%s: stopped after %s because it wrote more to the disk than a script may (sandbox: %s). It did not finish. Have it write less, or a part at a time."
 	runEnded     = "%s: did not finish: %s (%s, sandbox: %s)."
 	runGaps      = "Not confined on this host: %s."

@@ -89,6 +89,8 @@ func (r report) outcome() string {
 		return fmt.Sprintf(runTimedOut, name, seconds(r.deadline), by)
 	case sandbox.OutOfMem:
 		return fmt.Sprintf(runOutOfMem, name, wall, by)
+	case sandbox.TooMany:
+		return fmt.Sprintf(runTooMany, name, wall, by)
 	case sandbox.OutOfRoom:
 		return fmt.Sprintf(runOutOfRoom, name, wall, by)
 	}

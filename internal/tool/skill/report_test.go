@@ -38,6 +38,7 @@ func TestReports(t *testing.T) {
 		{"a failure", func(b *bench) { b.runner.result = said(3, "", "usage: fire.py --cone N\n") }},
 		{"the deadline", func(b *bench) { b.runner.result = ended(sandbox.TimedOut, "killed") }},
 		{"memory", func(b *bench) { b.runner.result = ended(sandbox.OutOfMem, "killed") }},
+		{"processes", func(b *bench) { b.runner.result = ended(sandbox.TooMany, "killed") }},
 		{"disk", func(b *bench) { b.runner.result = ended(sandbox.OutOfRoom, "killed") }},
 		{"a signal", func(b *bench) { b.runner.result = ended(sandbox.Signalled, "segmentation fault") }},
 		{"cancelled by the host", func(b *bench) { b.runner.result = ended(sandbox.Cancelled, "killed") }},
