@@ -18,7 +18,9 @@ import (
 	"github.com/metier-run/metier/internal/access"
 	"github.com/metier-run/metier/internal/app"
 	"github.com/metier-run/metier/internal/config"
+	"github.com/metier-run/metier/internal/gateway"
 	"github.com/metier-run/metier/internal/launch"
+	"github.com/metier-run/metier/internal/llm"
 	"github.com/metier-run/metier/internal/sandbox"
 )
 
@@ -273,5 +275,36 @@ func TestScriptsUnconfined(t *testing.T) {
 	got := r.run(t, labelCall, "")
 	if !strings.Contains(got, "LARK | Rice") || !strings.Contains(got, "Not confined on this host: "+strings.Join(c.Gaps(), "; ")) {
 		t.Errorf("the answer is:\n%s", got)
+	}
+}
+
+// TestCallersOwnRun: a client that brings a tool called skills_run has it to itself, and
+// the model is told of no other.
+func TestCallersOwnRun(t *testing.T) {
+	r := newRig(t, t.TempDir(), app.Scripts{Allowed: true, Policy: sandbox.Policy{Mode: sandbox.Off}, Finders: bare()})
+	for _, own := range []bool{false, true} {
+		request := gateway.Request{
+			Request: &llm.Request{Model: "m", Messages: []llm.Message{llm.TextMessage(llm.User, "hello")}}, Skills: []string{"unit-pricing"},
+		}
+		if own {
+			request.Tools = []llm.Declaration{{Name: "skills_run", Description: "mine"}}
+		}
+		turn, err := r.app.Gateway.Prepare(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked, err := turn.Preview(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var declared []string
+		for _, d := range asked.Tools {
+			if d.Name == "skills_run" {
+				declared = append(declared, d.Description)
+			}
+		}
+		if told := strings.Contains(asked.Messages[0].Text(), "skills_run"); told == own || len(declared) != 1 || (declared[0] == "mine") != own {
+			t.Errorf("own %t: told %t, declared %q", own, told, declared)
+		}
 	}
 }

@@ -154,7 +154,7 @@ func (g *Gateway) Prepare(ctx context.Context, r Request) (*Turn, error) {
 		return t, nil
 	}
 	told := disclosure.NewPlan(plan.selected, plan.advertised, disclosure.Options{
-		Tools: plan.tools, Inline: g.o.Models[r.Model].Inline, Scripts: g.runs(), Context: caps.Context,
+		Tools: plan.tools, Inline: g.o.Models[r.Model].Inline, Scripts: plan.runs && g.o.Runner.Refusal() == nil, Context: caps.Context,
 	})
 	if t.start.Block, err = told.Render(ctx); err != nil {
 		return nil, fmt.Errorf("prepare turn: %w", err)
@@ -165,13 +165,12 @@ func (g *Gateway) Prepare(ctx context.Context, r Request) (*Turn, error) {
 	return t, nil
 }
 
-// runs reports whether scripts run here at all. It is the same for all requests of a
-// process.
-func (g *Gateway) runs() bool { return g.o.Runner != nil && g.o.Runner.Refusal() == nil }
-
 // toolset makes the tools of one request. What its scripts make is its caller's.
 func (g *Gateway) toolset(plan selection, caller access.Caller) tool.Set {
-	o := toolskill.Options{Skills: plan.reachable(), PageBytes: g.page, Runner: g.o.Runner, Scripts: g.o.Scripts}
+	o := toolskill.Options{Skills: plan.reachable(), PageBytes: g.page, Scripts: g.o.Scripts}
+	if plan.runs {
+		o.Runner = g.o.Runner
+	}
 	o.Scripts.Owner = artifact.Owner(caller.Tenant, caller.ID)
 	return toolskill.New(o)
 }

@@ -18,7 +18,9 @@ type selection struct {
 	selected, advertised []skill.Skill
 	// tools: the skill tools are offered; otherwise bodies are written into the
 	// prompt.
-	tools    bool
+	tools bool
+	// runs: skills_run is the host's in this request, and not the caller's.
+	runs     bool
 	digest   string
 	warnings []string
 }
@@ -57,7 +59,8 @@ func (g *Gateway) choose(r Request, caller access.Caller, caps llm.Capabilities)
 	s.selectForced(snapshot, caller.Skills, "the key")
 	s.selectForced(snapshot, g.o.Models[r.Model].Skills, "the model")
 	rival := ownTool(r.Tools)
-	if slices.ContainsFunc(r.Tools, func(d llm.Declaration) bool { return strings.EqualFold(d.Name, toolskill.ReadName) }) {
+	s.runs = g.o.Runner != nil && !declares(r.Tools, toolskill.RunName)
+	if declares(r.Tools, toolskill.ReadName) {
 		// The model's only way to a body is the caller's.
 		s.tools = false
 	}
@@ -88,6 +91,11 @@ func (g *Gateway) noDiscovery(r Request, s selection, rival string) string {
 		return "the answer must be structured"
 	}
 	return ""
+}
+
+// declares reports whether a client brings a tool of a name of ours.
+func declares(tools []llm.Declaration, name string) bool {
+	return slices.ContainsFunc(tools, func(d llm.Declaration) bool { return strings.EqualFold(d.Name, name) })
 }
 
 // ownTool is the name under which the client brings a skill tool of its own
