@@ -173,6 +173,11 @@ func TestOpens(t *testing.T) {
 		{flagBackend, "native", true},
 		{"skills-dir", "x", false},
 		{"skills-run-time", "3", false},
+		{"skills-run-time", "61", true},
+		{"sandbox-memory", "1099511627776", true},
+		{"sandbox-memory", "104857600", false},
+		{"sandbox-launches", "17", true},
+		{"artifacts", "1099511627776", false},
 	} {
 		if got := opens(c.flag, []string{c.value}) != ""; got != c.opens {
 			t.Errorf("%s = %q opens something: %v", c.flag, c.value, got)

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/metier-run/metier/internal/app"
@@ -99,6 +100,19 @@ func opens(flag string, values []string) string {
 		return when(err != nil || tier < sandbox.TierFull, "loosen the sandbox")
 	case flagBackend:
 		return "choose the sandbox"
+	}
+	return widens(flag, values[0])
+}
+
+// widens says that a setting lets a script have more time, memory or room than it has
+// by default.
+func widens(flag, value string) string {
+	for _, l := range config.Limits() {
+		if l.Flag != flag || l.Flag == "" || !strings.HasPrefix(flag, "sandbox-") && !strings.HasPrefix(flag, "skills-run-") {
+			continue
+		}
+		n, err := strconv.ParseInt(value, 10, 64)
+		return when(err != nil || n > l.Default, "give scripts more than they have by default")
 	}
 	return ""
 }
