@@ -52,7 +52,7 @@ func findersOf(system string) []Finder {
 }
 
 func findNative(ctx context.Context, o Options) sandbox.Finding {
-	return native.Find(ctx, native.Options{SetUp: o.Limits.Duration(config.SandboxSetUp)})
+	return native.Find(ctx, native.Options{SetUp: o.Limits.Duration(config.SandboxSetUp), Scratch: o.Scratch})
 }
 
 func findLandlock(ctx context.Context, o Options) sandbox.Finding {

@@ -16,18 +16,15 @@ import (
 	"github.com/metier-run/metier/internal/sandbox/native"
 )
 
-// trial has a backend run `true` and then a canary that tries to get out in five
-// ways. A backend that looks right and is not is worse than none, so each is
-// tried at every start; that costs about as much as two launches.
+// trial has a backend hold a canary that tries to get out in five ways. A backend that
+// looks right and is not is worse than none, so each is tried at every start. That it
+// runs anything at all, `true`, each backend tried when it was found.
 func (o Options) trial(ctx context.Context, b sandbox.Backend) error {
 	t, err := newTrial(ctx, o)
 	if err != nil {
 		return t.failed(b, "prepare a trial", err)
 	}
 	defer t.close()
-	if err := t.honest(ctx, b); err != nil {
-		return t.failed(b, "run true", err)
-	}
 	return t.failed(b, "hold a program that tries to get out", t.canary(ctx, b))
 }
 
@@ -94,20 +91,6 @@ func (t *trial) launch(argv ...string) sandbox.Launch {
 		Deadline: t.o.Limits.Duration(config.SandboxSetUp), Output: t.o.Limits.Get(config.ScriptOutput),
 		Memory: t.o.Limits.Get(config.SandboxMemory), Processes: t.o.Limits.Get(config.SandboxProcs), Disk: t.o.Limits.Get(config.SandboxDisk),
 	}
-}
-
-func (t *trial) honest(ctx context.Context, b sandbox.Backend) error {
-	for _, name := range []string{"/usr/bin/true", "/bin/true"} {
-		if _, err := os.Stat(name); err != nil {
-			continue
-		}
-		r, err := sandbox.Run(ctx, b, t.launch(name))
-		if err == nil && !r.OK() {
-			err = fmt.Errorf("it %s with status %d: %s", r.Ended, r.Exit, r.Stderr.Text())
-		}
-		return err
-	}
-	return errors.New("there is no program true on this host")
 }
 
 func (t *trial) canary(ctx context.Context, b sandbox.Backend) error {

@@ -280,7 +280,7 @@ func TestVector(t *testing.T) {
 }
 
 func TestTrialTellsWhatFailed(t *testing.T) {
-	if err := Trial(t.Context(), broken{}); err == nil || !strings.Contains(err.Error(), `status 3: "no such thing"`) {
+	if err := Trial(t.Context(), broken{}, ""); err == nil || !strings.Contains(err.Error(), `status 3: "no such thing"`) {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -12,16 +12,17 @@ import (
 // trialOutput is what is kept of what a trial says, which goes into an error.
 const trialOutput = 2 << 10
 
-// Trial runs the shortest program of this host through a backend, in a new
-// temporary directory. It is how a backend is found to work; ctx bounds it. The
-// error is an [*Unavailable].
-func Trial(ctx context.Context, b Backend) error {
+// Trial runs the shortest program of this host through a backend, in a new directory
+// below parent, or among the temporary ones if that is empty. It is how a backend is
+// found to work where launches are going to work; ctx bounds it. The error is an
+// [*Unavailable].
+func Trial(ctx context.Context, b Backend, parent string) error {
 	failed := func(step string, err error) error { return &Unavailable{Backend: b.Name(), Step: step, Err: err} }
 	argv, err := trueProgram()
 	if err != nil {
 		return failed("find a program to try", err)
 	}
-	dir, err := os.MkdirTemp("", "metier-trial-")
+	dir, err := os.MkdirTemp(parent, "metier-trial-")
 	if err != nil {
 		return failed("make a directory to try it in", err)
 	}

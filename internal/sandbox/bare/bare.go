@@ -44,7 +44,7 @@ func New(o Options) *Backend {
 // Find makes the backend and tries it. ctx bounds the trial.
 func Find(ctx context.Context) sandbox.Finding {
 	b := New(Options{})
-	if err := sandbox.Trial(ctx, b); err != nil {
+	if err := sandbox.Trial(ctx, b, ""); err != nil {
 		return sandbox.Finding{Name: sandbox.Bare, Problem: err}
 	}
 	return sandbox.Finding{Name: sandbox.Bare, Backend: b}

@@ -84,7 +84,7 @@ func accept(ctx context.Context, o Options) (path, version string, err error) {
 func (b *Backend) try(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, b.setUp)
 	defer cancel()
-	err := sandbox.Trial(ctx, b)
+	err := sandbox.Trial(ctx, b, "")
 	if u, ok := errors.AsType[*sandbox.Unavailable](err); ok && u.Fix == "" && u.Err != nil {
 		u.Fix = program.Fix(u.Err.Error())
 	}

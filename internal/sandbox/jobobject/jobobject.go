@@ -46,7 +46,7 @@ func Find(ctx context.Context) sandbox.Finding {
 	b := New(Options{})
 	err := available()
 	if err == nil {
-		err = sandbox.Trial(ctx, b)
+		err = sandbox.Trial(ctx, b, "")
 	}
 	if err != nil {
 		return sandbox.Finding{Name: Name, Problem: err}

@@ -39,8 +39,9 @@ type Backend struct {
 
 var _ sandbox.Backend = (*Backend)(nil)
 
-// New is a backend that was not tried yet; [Find] makes one that was.
-func New(o Options) (*Backend, error) {
+// newBackend is a backend that was not tried yet, and does not know what it can do;
+// [Find] makes one that was.
+func newBackend(o Options) (*Backend, error) {
 	b := &Backend{o: o, owners: map[owner]*os.File{}}
 	if b.o.Exe == "" {
 		// Not its path: an upgrade may have put another version there.
@@ -57,7 +58,6 @@ func New(o Options) (*Backend, error) {
 		return nil, unavailable("find a user for launches", err, "run Metier as an ordinary user")
 	}
 	b.groups = findGroups()
-	b.caps = b.expected()
 	return b, nil
 }
 

@@ -10,10 +10,10 @@ import (
 	"github.com/metier-run/metier/internal/sandbox"
 )
 
-// Find makes the backend and starts its spawner and one init: what this kernel
-// refuses shows here. That it confines is for the caller to try, with canaries.
+// Find makes the backend, starts its spawner and one init, and runs true: what this
+// kernel refuses shows here. That it confines is for the caller to try, with canaries.
 func Find(ctx context.Context, o Options) sandbox.Finding {
-	b, err := New(o)
+	b, err := newBackend(o)
 	if err != nil {
 		return sandbox.Finding{Name: Name, Problem: err}
 	}
@@ -26,11 +26,12 @@ func Find(ctx context.Context, o Options) sandbox.Finding {
 	b.mu.Lock()
 	b.warm = c
 	b.mu.Unlock()
+	if err := sandbox.Trial(ctx, b, o.Scratch); err != nil {
+		_ = b.Close() // err is what matters
+		return sandbox.Finding{Name: Name, Problem: err}
+	}
 	return sandbox.Finding{Name: Name, Backend: b}
 }
-
-// expected are the capabilities of a host that has everything.
-func (b *Backend) expected() sandbox.Capabilities { return b.found(&cell{}) }
 
 // found are the capabilities of this host, as a ready init shows them.
 func (b *Backend) found(c *cell) sandbox.Capabilities {

@@ -67,6 +67,7 @@ func getReady() (ready, error) {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return ready{}, step(err, "hide process 1")
 	}
+	spare()
 	bound()
 	if err := loopback(); err != nil {
 		return ready{}, step(err, "bring up the loopback interface")

@@ -31,6 +31,10 @@ func FindLandlock(ctx context.Context, o Options) sandbox.Finding {
 	if err != nil {
 		return sandbox.Finding{Name: LandlockName, Problem: explainLandlock(err)}
 	}
+	if err := sandbox.Trial(ctx, b, o.Scratch); err != nil {
+		_ = b.Close() // err is what matters
+		return sandbox.Finding{Name: LandlockName, Problem: err}
+	}
 	return sandbox.Finding{Name: LandlockName, Backend: b}
 }
 

@@ -36,6 +36,7 @@ func becomeSupervisor() error {
 	if err := unix.CloseRange(control, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return step(err, "mark inherited descriptors")
 	}
+	spare()
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return step(err, "hide the supervisor")
 	}

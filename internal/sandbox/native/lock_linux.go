@@ -270,6 +270,7 @@ func lockedMain() int {
 }
 
 func goOn(args []string) error {
+	spare()
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	var fds []int
 	for _, arg := range args {

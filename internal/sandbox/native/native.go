@@ -35,9 +35,9 @@ type Options struct {
 	SetUp time.Duration
 	// Cold keeps no init waiting, so that each launch pays for its own start.
 	Cold bool
-	// Scratch is a directory below which launches work. Only [FindLandlock] looks at
-	// it: where others than root cannot pass it, no launch of root has a user of its
-	// own. Empty means that they can.
+	// Scratch is a directory below which launches work, and where the backend is tried.
+	// Where others than root cannot pass it, no launch of root under [FindLandlock] has
+	// a user of its own. Empty means the temporary directory, and that they can.
 	Scratch string
 }
 

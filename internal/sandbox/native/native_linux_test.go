@@ -570,6 +570,7 @@ func TestBackendSpawnerDies(t *testing.T) {
 // TestBackendInitDies: one that was ended while it waited costs nobody a launch.
 func TestBackendInitDies(t *testing.T) {
 	b := open(t, Options{})
+	b.background.Wait() // the trial has used one up
 	b.mu.Lock()
 	waiting := b.warm
 	b.mu.Unlock()

@@ -115,7 +115,7 @@ func (b *Backend) setUsers() error {
 func (b *Backend) try(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, b.setUp)
 	defer cancel()
-	err := sandbox.Trial(ctx, b)
+	err := sandbox.Trial(ctx, b, "")
 	if err == nil && !b.runtime.strong {
 		err = b.tryMounts(ctx)
 	}

@@ -17,7 +17,7 @@ import (
 func Find(ctx context.Context) sandbox.Finding {
 	b, err := onThisHost(ctx)
 	if err == nil {
-		err = sandbox.Trial(ctx, b)
+		err = sandbox.Trial(ctx, b, "")
 	}
 	if err != nil {
 		return sandbox.Finding{Name: Name, Problem: err}
