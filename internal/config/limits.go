@@ -88,6 +88,37 @@ const (
 	ArtifactDepth   Name = "artifact-depth"
 	ArtifactTotal   Name = "artifacts"
 	ArtifactAge     Name = "artifacts-age"
+	CodeTime        Name = "code-exec-timeout"
+	CodeLongest     Name = "code-exec-longest"
+	CodeOutput      Name = "code-exec-max-output"
+	CodeRounds      Name = "code-exec-rounds"
+	CodeLine        Name = "code-exec-line"
+	CodeState       Name = "code-exec-state"
+	CodeWrappers    Name = "code-exec-wrappers"
+	CodeRepeats     Name = "code-exec-repeats"
+	JobsAtOnce      Name = "code-exec-jobs"
+	JobLog          Name = "code-exec-job-log"
+	WorkspaceBytes  Name = "workspace"
+	FileSize        Name = "file-size"
+	FileLines       Name = "file-lines"
+	FilePage        Name = "file-page"
+	SeenFiles       Name = "seen-files"
+	SeenBytes       Name = "seen-bytes"
+	PatchBytes      Name = "patch"
+	PatchFiles      Name = "patch-files"
+	InstallNames    Name = "install-packages"
+	InstallTime     Name = "install-time"
+	InstallAuto     Name = "install-auto"
+	InstallBytes    Name = "install-bytes"
+	PackagesTotal   Name = "packages"
+	PackagesFresh   Name = "packages-fresh"
+	RegistryPage    Name = "registry-page"
+	RegistryFile    Name = "registry-file"
+	ProbeTime       Name = "probe-time"
+	ProbeOutput     Name = "probe-output"
+	SyntaxTime      Name = "syntax-time"
+	AttachCount     Name = "attachments"
+	AttachBytes     Name = "attachment-bytes"
 )
 
 // Limit is one row of the table.
@@ -168,6 +199,37 @@ func Limits() []Limit {
 		{ArtifactDepth, 32, Count, 1, 256, "", "", "levels of a working directory that are looked at for what a launch wrote"},
 		{ArtifactTotal, 256 * mib, Bytes, kib, 1 << 50, "artifacts", "", "bytes kept of what launches wrote, the oldest go first"},
 		{ArtifactAge, day, Seconds, 1, 365 * day, "artifacts-age", "", "time for which files that a launch wrote are kept"},
+		{CodeTime, 120, Seconds, 1, day, "code-exec-timeout", "", "time that a command of the model may run if its call does not say"},
+		{CodeLongest, 600, Seconds, 1, day, "", "", "time that a call may ask for a command, if code-exec-timeout is not longer"},
+		{CodeOutput, 32 * kib, Bytes, kib, 8 * mib, "code-exec-max-output", "", "bytes kept of what a command writes to one stream"},
+		{CodeRounds, 24, Count, 1, 64, "", "", "rounds in place of skills-max-rounds where code may run, unless that is set"},
+		{CodeLine, 256 * kib, Bytes, kib, 8 * mib, "", "", "size of one command line"},
+		{CodeState, 128 * kib, Bytes, kib, mib, "", "", "bytes of exported variables that are remembered between commands"},
+		{CodeWrappers, 16, Count, 1, 1024, "", "", "scripts of past commands that are kept for their line numbers"},
+		{CodeRepeats, 200, Count, 1, 1 << 16, "", "", "commands that are remembered to notice that one is tried again"},
+		{JobsAtOnce, 4, Count, 0, 64, "", "", "background commands of one conversation at once"},
+		{JobLog, 8 * mib, Bytes, kib, 1024 * mib, "", "", "bytes of a background command's log"},
+		{WorkspaceBytes, 1024 * mib, Bytes, mib, 1 << 50, "workspace", "", "bytes in the workspace of one conversation"},
+		{FileSize, 8 * mib, Bytes, kib, 64 * mib, "", "", "size of a file that the file tools take"},
+		{FileLines, 400, Count, 1, 1 << 16, "", "", "lines of one page of read_file if its call does not say"},
+		{FilePage, 48 * kib, Bytes, kib, mib, "", "", "bytes of one page of read_file"},
+		{SeenFiles, 32, Count, 1, 4096, "", "", "files of which is remembered what the model has seen in a command"},
+		{SeenBytes, 512 * kib, Bytes, kib, 64 * mib, "", "", "size of a file that is looked at for what a command wrote"},
+		{PatchBytes, mib, Bytes, kib, 8 * mib, "", "", "size of one patch"},
+		{PatchFiles, 256, Count, 1, 4096, "", "", "files that one patch changes"},
+		{InstallNames, 16, Count, 1, 256, "", "", "packages of one install"},
+		{InstallTime, 120, Seconds, 1, day, "", "", "time for one install"},
+		{InstallAuto, 5, Count, 0, 64, "", "", "missing packages that are installed for one command unasked"},
+		{InstallBytes, 1024 * mib, Bytes, mib, 1 << 40, "", "", "bytes of one set of installed packages"},
+		{PackagesTotal, 8192 * mib, Bytes, mib, 1 << 50, "packages", "", "bytes kept of installed packages, those unused the longest go first"},
+		{PackagesFresh, day, Seconds, 0, 365 * day, "", "", "time for which an install is answered from what is kept without asking the registry"},
+		{RegistryPage, 64 * mib, Bytes, kib, 1024 * mib, "", "", "bytes of one index page of a registry"},
+		{RegistryFile, 1024 * mib, Bytes, mib, 1 << 40, "", "", "bytes of one package of a registry"},
+		{ProbeTime, 8, Seconds, 1, 60, "", "", "time for a look at what a package offers"},
+		{ProbeOutput, 8 * kib, Bytes, kib, mib, "", "", "bytes kept of a look at what a package offers"},
+		{SyntaxTime, 10, Seconds, 1, 60, "", "", "time for a look at whether a file parses"},
+		{AttachCount, 64, Count, 0, 4096, "", "", "files of a request that are put into its workspace"},
+		{AttachBytes, 32 * mib, Bytes, kib, 1024 * mib, "", "", "size of one of them"},
 	}
 }
 

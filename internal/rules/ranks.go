@@ -60,6 +60,7 @@ func rooms() []room {
 		{"internal/store", 3},
 
 		{"internal/turn", 4},
+		{"internal/code", 4},
 
 		{"internal/gateway", 5},
 		{"internal/engine", 5},
