@@ -15,6 +15,7 @@ import (
 	"github.com/metier-run/metier/internal/llm/openai"
 	"github.com/metier-run/metier/internal/sandbox"
 	"github.com/metier-run/metier/internal/sandbox/egress"
+	"github.com/metier-run/metier/internal/workspace"
 )
 
 // Diagnosis is what this host has of what Metier needs. It holds facts; the command
@@ -85,17 +86,17 @@ func (d *Diagnosis) examineBackends(ctx context.Context, s Settings, logger *slo
 	if _, err := egress.ParseList(network.Domains); err != nil {
 		return fault.Usage("%s: %w", network.Flag, err)
 	}
-	place, err := openScratch(scratchDir(s.Home), logger)
+	place, err := workspace.OpenArea(scratchDir(s.Home), logger)
 	if err != nil {
 		d.Problem = err
 		return nil
 	}
 	defer func() {
-		if err := place.close(); err != nil {
-			logger.Warn("scratch left behind; the next start removes it", "dir", place.dir, "error", err)
+		if err := place.Close(); err != nil {
+			logger.Warn("scratch left behind; the next start removes it", "dir", place.Dir(), "error", err)
 		}
 	}()
-	found := launch.Look(ctx, s.launchOptions(place.dir, logger))
+	found := launch.Look(ctx, s.launchOptions(place.Dir(), logger))
 	d.Chosen, d.Problem, d.Backends = found.Chosen, found.Problem, found.Rows
 	if d.Problem != nil || s.Scripts.NetworkMode() != sandbox.NetworkProxied {
 		return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/metier-run/metier/internal/sandbox"
 	doorartifacts "github.com/metier-run/metier/internal/server/artifacts"
 	toolskill "github.com/metier-run/metier/internal/tool/skill"
+	"github.com/metier-run/metier/internal/workspace"
 	"github.com/metier-run/metier/internal/workspace/artifact"
 	"github.com/metier-run/metier/skill"
 )
@@ -141,7 +142,7 @@ type scripts struct {
 	runner
 	o       Settings
 	logger  *slog.Logger
-	scratch *scratch
+	scratch *workspace.Area
 	files   *artifact.Store
 	end     context.CancelCauseFunc
 	tasks   sync.WaitGroup
@@ -170,10 +171,10 @@ func openLauncher(ctx context.Context, s Settings, logger *slog.Logger) (*script
 	r := &scripts{o: s, logger: logger}
 	r.domains = s.Scripts.Network.Domains
 	var err error
-	if r.scratch, err = openScratch(scratchDir(s.Home), logger); err != nil {
+	if r.scratch, err = workspace.OpenArea(scratchDir(s.Home), logger); err != nil {
 		return nil, err
 	}
-	r.launcher, err = launch.Open(ctx, s.launchOptions(r.scratch.dir, logger))
+	r.launcher, err = launch.Open(ctx, s.launchOptions(r.scratch.Dir(), logger))
 	r.life, r.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	switch {
 	case err == nil:
@@ -206,7 +207,7 @@ func (r *scripts) forTools(roots []skill.Root) toolskill.Scripts {
 		hide = append(hide, root.Dir)
 	}
 	return toolskill.Scripts{
-		Interpreters: r.o.Scripts.Interpreters, Environ: r.o.Scripts.Environ, Scratch: r.scratch.dir, Hide: hide,
+		Interpreters: r.o.Scripts.Interpreters, Environ: r.o.Scripts.Environ, Scratch: r.scratch.Dir(), Hide: hide,
 		Artifacts: r.files, FilesURL: r.o.Scripts.FilesURL, Limits: r.o.Limits, Logger: r.logger,
 	}
 }
@@ -222,8 +223,8 @@ func (r *scripts) close() {
 }
 
 func (r *scripts) dropScratch() {
-	if err := r.scratch.close(); err != nil {
-		r.logger.Warn("scratch left behind; the next start removes it", "dir", r.scratch.dir, "error", err)
+	if err := r.scratch.Close(); err != nil {
+		r.logger.Warn("scratch left behind; the next start removes it", "dir", r.scratch.Dir(), "error", err)
 	}
 }
 

@@ -104,6 +104,7 @@ const (
 	FilePage        Name = "file-page"
 	SeenFiles       Name = "seen-files"
 	SeenBytes       Name = "seen-bytes"
+	SeenKept        Name = "seen-kept"
 	PatchBytes      Name = "patch"
 	PatchFiles      Name = "patch-files"
 	InstallNames    Name = "install-packages"
@@ -215,6 +216,7 @@ func Limits() []Limit {
 		{FilePage, 48 * kib, Bytes, kib, mib, "", "", "bytes of one page of read_file"},
 		{SeenFiles, 32, Count, 1, 4096, "", "", "files of which is remembered what the model has seen in a command"},
 		{SeenBytes, 512 * kib, Bytes, kib, 64 * mib, "", "", "size of a file that is looked at for what a command wrote"},
+		{SeenKept, 4096, Count, 1, 1 << 20, "", "", "files of a conversation of which is remembered what the model has seen, the oldest go first"},
 		{PatchBytes, mib, Bytes, kib, 8 * mib, "", "", "size of one patch"},
 		{PatchFiles, 256, Count, 1, 4096, "", "", "files that one patch changes"},
 		{InstallNames, 16, Count, 1, 256, "", "", "packages of one install"},

@@ -103,6 +103,72 @@ func (r *Root) WriteFile(name string, data []byte, perm fs.FileMode) (err error)
 	return p.Commit()
 }
 
+// AddFile makes a file that must not be there yet, in one step: whoever reads it
+// sees all of it, and what has its name already stays as it is, also if it came a
+// moment ago. It fails with [fs.ErrExist] then. The folder must exist.
+func (r *Root) AddFile(name string, data []byte, perm fs.FileMode) (err error) {
+	clean, err := Clean(name)
+	if err != nil {
+		return err
+	}
+	temp := path.Join(path.Dir(clean), ".metier-"+rand.Text())
+	f, err := r.root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return refusal(name, err)
+	}
+	defer func() {
+		if gone := r.root.Remove(temp); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, fmt.Errorf("remove %q: %w", temp, reason(gone)))
+		}
+	}()
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Chmod(perm), f.Close()); err != nil {
+		return fmt.Errorf("write %q: %w", name, reason(err))
+	}
+	err = r.root.Link(temp, clean)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		// A file system without hard links cannot do it in one step.
+		err = r.addPlain(clean, data, perm)
+	}
+	if err != nil {
+		return refusal(name, err)
+	}
+	return nil
+}
+
+// addPlain is AddFile where a reader may see a part.
+func (r *Root) addPlain(clean string, data []byte, perm fs.FileMode) error {
+	f, err := r.root.OpenFile(clean, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, r.root.Remove(clean))
+	}
+	return nil
+}
+
+// Remove removes a file, or a link and not what it leads to. A folder is refused
+// with [ErrFolder].
+func (r *Root) Remove(name string) error {
+	clean, err := Clean(name)
+	if err != nil {
+		return err
+	}
+	info, err := r.root.Lstat(clean)
+	if err != nil {
+		return refusal(name, err)
+	}
+	if info.IsDir() {
+		return &PathError{Path: name, Err: ErrFolder}
+	}
+	if err := r.root.Remove(clean); err != nil {
+		return refusal(name, err)
+	}
+	return nil
+}
+
 // MkdirAll makes a folder and those above it, as far as they are missing.
 func (r *Root) MkdirAll(name string, perm fs.FileMode) error {
 	clean, err := Clean(name)

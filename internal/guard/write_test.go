@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -184,5 +185,80 @@ func TestFoldsCase(t *testing.T) {
 		if got, err := r.FoldsCase(name); err != nil || got {
 			t.Errorf("FoldsCase(%q) beside a link of the other case: %v, %v", name, got, err)
 		}
+	}
+}
+
+// TestAddFile: a file is made whole, or what has its name stays.
+func TestAddFile(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	root, err := OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := root.AddFile("a.sh", []byte("one"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "a.sh")); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o755 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if err := root.AddFile("a.sh", []byte("two"), 0o644); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("an existing file: %v", err)
+	}
+	if text, _ := os.ReadFile(filepath.Join(dir, "a.sh")); string(text) != "one" {
+		t.Errorf("it was replaced: %q", text)
+	}
+	// A link that leads nowhere yet is there, too, and is not written through.
+	if err := os.Symlink(filepath.Join(outside, "new"), filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := root.AddFile("link", []byte("x"), 0o644); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a link: %v", err)
+	}
+	if err := os.Symlink(outside, filepath.Join(dir, "out")); err != nil {
+		t.Fatal(err)
+	}
+	if err := root.AddFile("out/x", []byte("x"), 0o644); !errors.Is(err, ErrEscape) {
+		t.Errorf("through a link: %v", err)
+	}
+	if err := root.AddFile("../x", nil, 0o644); !errors.As(err, new(*PathError)) {
+		t.Errorf("outside: %v", err)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 3 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestRemove: a file or a link goes, and nothing that a link leads to.
+func TestRemove(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	root, err := OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	kept := filepath.Join(outside, "kept")
+	steps := []error{
+		os.WriteFile(kept, nil, 0o600), os.WriteFile(filepath.Join(dir, "a"), nil, 0o600), os.Mkdir(filepath.Join(dir, "d"), 0o700),
+		os.Symlink(kept, filepath.Join(dir, "link")), os.Symlink(outside, filepath.Join(dir, "out")),
+	}
+	if err := errors.Join(steps...); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(root.Remove("a"), root.Remove("link"), root.Remove("out")); err != nil {
+		t.Error(err)
+	}
+	if err := root.Remove("d"); !errors.Is(err, ErrFolder) {
+		t.Errorf("a folder: %v", err)
+	}
+	if err := root.Remove("a"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("twice: %v", err)
+	}
+	if err := root.Remove("../kept"); !errors.As(err, new(*PathError)) {
+		t.Errorf("outside: %v", err)
+	}
+	if _, err := os.Stat(kept); err != nil {
+		t.Error(err)
 	}
 }

@@ -4,23 +4,12 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/metier-run/metier/internal/interpreter"
+	"github.com/metier-run/metier/internal/workspace"
 	"github.com/metier-run/metier/skill"
 )
-
-// inherited are the variables that a script gets from the host: language and time
-// zone, and what programs cannot start without on Windows. Everything else may be a
-// secret and stays here (seed 1, "Running scripts").
-func inherited() []string {
-	names := []string{"LANG", "LC_ALL", "TZ"}
-	if runtime.GOOS == "windows" {
-		names = append(names, "SystemRoot", "SystemDrive", "windir", "ComSpec", "PATHEXT", "NUMBER_OF_PROCESSORS", "PROCESSOR_ARCHITECTURE")
-	}
-	return names
-}
 
 // script is a script that is ready to be launched.
 type script struct {
@@ -57,19 +46,7 @@ func (s *Set) environ(c script, scratch string) []string {
 	if runtime.GOOS == "windows" {
 		env = append(env, "USERPROFILE="+scratch)
 	}
-	language := false
-	for _, name := range inherited() {
-		value, ok := lookup(s.scripts.Environ, name)
-		if !ok || value == "" || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == '\x7f' }) {
-			continue
-		}
-		language = language || name == "LANG" || name == "LC_ALL"
-		env = append(env, name+"="+value)
-	}
-	if !language && runtime.GOOS != "windows" {
-		env = append(env, "LANG=C.UTF-8") // else some programs write no more than ASCII
-	}
-	return env
+	return append(env, workspace.Language(s.scripts.Environ)...)
 }
 
 // imports are where Python looks for modules: the skill's top, the script's folder,
@@ -83,15 +60,4 @@ func (c script) imports() []string {
 		dirs = append(dirs, i.Packages...)
 	}
 	return dirs
-}
-
-// lookup finds a variable in an environment, the last one of a name as programs do.
-func lookup(environ []string, name string) (string, bool) {
-	for _, e := range slices.Backward(environ) {
-		n, value, _ := strings.Cut(e, "=")
-		if n == name || runtime.GOOS == "windows" && strings.EqualFold(n, name) {
-			return value, true
-		}
-	}
-	return "", false
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/metier-run/metier/internal/journal"
 	"github.com/metier-run/metier/internal/sandbox"
 	"github.com/metier-run/metier/internal/tool"
+	"github.com/metier-run/metier/internal/workspace"
 	"github.com/metier-run/metier/internal/workspace/artifact"
 	"github.com/metier-run/metier/skill"
 )
@@ -345,7 +346,7 @@ func (s *Set) carryOut(ctx context.Context, c script, others int, e tool.Env) (j
 	}
 	defer func() {
 		// The answer stands; who has the host can clear up.
-		if err := removeScratch(scratch); err != nil {
+		if err := workspace.Remove(scratch); err != nil {
 			s.scripts.Logger.ErrorContext(ctx, "scratch left behind", "dir", scratch, "error", err)
 		}
 	}()

@@ -1,4 +1,4 @@
-package app
+package workspace
 
 import (
 	"log/slog"
@@ -8,19 +8,19 @@ import (
 	"testing"
 )
 
-// TestScratch: what a dead process left is removed, whatever its scripts made of it;
+// TestArea: what a dead process left is removed, whatever its scripts made of it;
 // what a living one works in stays, and so does what is none of ours.
-func TestScratch(t *testing.T) {
+func TestArea(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("this system marks no directories: their age tells")
 	}
 	parent := filepath.Join(t.TempDir(), "scratch")
 	logger := slog.New(slog.DiscardHandler)
-	alive, err := openScratch(parent, logger)
+	alive, err := OpenArea(parent, logger)
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed := filepath.Join(parent, scratchPrefix+"dead", "run-1", "closed")
+	closed := filepath.Join(parent, areaPrefix+"dead", "run-1", "closed")
 	other := filepath.Join(parent, "somebody-elses")
 	for _, dir := range []string{filepath.Join(closed, "inner"), other} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -30,11 +30,11 @@ func TestScratch(t *testing.T) {
 	if err := os.Chmod(closed, 0); err != nil {
 		t.Fatal(err)
 	}
-	next, err := openScratch(parent, logger)
+	next, err := OpenArea(parent, logger)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Lstat(filepath.Join(parent, scratchPrefix+"dead")); err == nil {
+	if _, err := os.Lstat(filepath.Join(parent, areaPrefix+"dead")); err == nil {
 		t.Error("what a dead process left is still there")
 	}
 	for _, dir := range []string{alive.dir, other} {
@@ -45,19 +45,12 @@ func TestScratch(t *testing.T) {
 	if alive.dir == next.dir {
 		t.Error("two processes work in one directory")
 	}
-	for _, s := range []*scratch{alive, next} {
-		if err := s.close(); err != nil {
+	for _, s := range []*Area{alive, next} {
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 		if _, err := os.Lstat(s.dir); err == nil {
 			t.Errorf("%s is left behind", s.dir)
 		}
-	}
-}
-
-// TestScriptsPolicy: what is left out is never less confinement.
-func TestScriptsPolicy(t *testing.T) {
-	if got := (Scripts{}).policy(); got.Minimum.String() != "full" || got.Mode.String() != "required" {
-		t.Errorf("the zero policy is %s %s", got.Mode, got.Minimum)
 	}
 }
