@@ -123,21 +123,49 @@ func (l *Launcher) Network(p sandbox.Purpose) sandbox.NetworkMode {
 //
 // An error means that nothing ran; [sandbox.ErrBusy] that it may run later.
 func (l *Launcher) Run(ctx context.Context, launch sandbox.Launch) (sandbox.Result, error) {
-	if l.problem != nil {
-		return sandbox.Result{}, l.problem
-	}
-	leave, err := l.enter(ctx)
-	if err != nil {
-		return sandbox.Result{}, fmt.Errorf("launch %s: %w", launch.Purpose, err)
-	}
-	defer leave()
-	job, err := l.backend.Start(ctx, l.filled(launch))
+	job, err := l.Start(ctx, launch)
 	if err != nil {
 		return sandbox.Result{}, err
 	}
-	r := job.Wait()
-	l.log(ctx, launch, r)
-	return r, nil
+	return job.Wait(), nil
+}
+
+// Start is Run without the wait for the end. Until its end the launch counts as one
+// of those that run at once.
+func (l *Launcher) Start(ctx context.Context, launch sandbox.Launch) (sandbox.Job, error) {
+	if l.problem != nil {
+		return nil, l.problem
+	}
+	leave, err := l.enter(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("launch %s: %w", launch.Purpose, err)
+	}
+	job, err := l.backend.Start(ctx, l.filled(launch))
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	ended := &ended{Job: job, done: make(chan struct{})}
+	go func() {
+		defer close(ended.done)
+		defer leave()
+		ended.result = job.Wait()
+		l.log(ctx, launch, ended.result)
+	}()
+	return ended, nil
+}
+
+// ended is a job whose place is free again when it is over.
+type ended struct {
+	sandbox.Job
+	done   chan struct{}
+	result sandbox.Result
+}
+
+// Wait returns when the whole tree is gone.
+func (e *ended) Wait() sandbox.Result {
+	<-e.done
+	return e.result
 }
 
 // enter waits for a place.

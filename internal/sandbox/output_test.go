@@ -59,3 +59,20 @@ func TestOutputText(t *testing.T) {
 		t.Errorf("what came before an error: %q", broken.Text())
 	}
 }
+
+// TestGather: a watcher is told of every byte, also of those that are not kept.
+func TestGather(t *testing.T) {
+	var seen strings.Builder
+	l := Launch{Output: 4, Watch: func(s Stream, p []byte) {
+		if s != Stderr {
+			t.Errorf("stream %d", s)
+		}
+		seen.Write(p)
+	}}
+	if got := l.Gather(Stderr, strings.NewReader("0123456789")).Text(); got != "01\n[6 bytes dropped]\n89" {
+		t.Errorf("kept %q", got)
+	}
+	if seen.String() != "0123456789" {
+		t.Errorf("told of %q", seen.String())
+	}
+}

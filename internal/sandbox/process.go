@@ -170,7 +170,7 @@ func (p *process) start(ctx context.Context) error {
 		return err
 	}
 	for i, pipe := range p.pipes {
-		p.readers.Go(func() { p.output[i] = Collect(pipe, p.launch.Output) })
+		p.readers.Go(func() { p.output[i] = p.launch.Gather(Stream(i+1), pipe) })
 	}
 	return nil
 }

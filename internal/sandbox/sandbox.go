@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"path/filepath"
 	"slices"
@@ -64,6 +65,10 @@ type Launch struct {
 	// Output is how many bytes are kept of each stream; what is more is read,
 	// counted and dropped from the middle.
 	Output int64
+	// Watch, if set, is told of what the launch writes to each stream as it comes,
+	// beyond Output as well. It is called from one goroutine for each stream, must not
+	// keep what it is given, and holds the launch up while it does not return.
+	Watch func(s Stream, p []byte)
 	// Memory, in bytes, bounds the whole tree where the backend can, else each
 	// process.
 	Memory int64
@@ -72,6 +77,35 @@ type Launch struct {
 	// Disk, in bytes, bounds what Write directories and the private temporary one
 	// grow to, and each file.
 	Disk int64
+}
+
+// Stream is one of the two streams that a launch writes.
+type Stream int
+
+// The streams.
+const (
+	Stdout Stream = 1
+	Stderr Stream = 2
+)
+
+// Gather reads a stream of the launch to its end and keeps of it what its Output
+// says.
+func (l Launch) Gather(s Stream, r io.Reader) Output {
+	if l.Watch != nil {
+		r = io.TeeReader(r, watch{l, s})
+	}
+	return Collect(r, l.Output)
+}
+
+// watch hands on what is read.
+type watch struct {
+	launch Launch
+	stream Stream
+}
+
+func (w watch) Write(p []byte) (int, error) {
+	w.launch.Watch(w.stream, p)
+	return len(p), nil
 }
 
 // NetworkMode says what a launch can reach.

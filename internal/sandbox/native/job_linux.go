@@ -122,7 +122,7 @@ const drainWait = time.Second
 func (j *job) start(ctx context.Context) {
 	for i, f := range j.reads {
 		j.others.Go(func() {
-			j.outputs[i] = sandbox.Collect(f, j.launch.Output)
+			j.outputs[i] = j.launch.Gather(sandbox.Stream(i+1), f)
 			_ = f.Close() // all of it was read
 		})
 	}
