@@ -174,6 +174,15 @@ type Result struct {
 	// Skill and Detail say what was touched, for logs and progress.
 	Skill  string `json:"skill,omitzero"`
 	Detail string `json:"detail,omitzero"`
+	// Files are what the call made and a person can fetch.
+	Files []File `json:"files,omitzero"`
+}
+
+// File is a file that a person can fetch.
+type File struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+	URL   string `json:"url"` // or its path on this host
 }
 
 // InvokeEnded records the answer to a call, the host's or the caller's.

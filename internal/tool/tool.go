@@ -29,6 +29,9 @@ type Env struct {
 	// Room is how many bytes of result the model's window has left for this call;
 	// 0 when that is unknown. What is longer is cut.
 	Room int
+	// Progress, if set, is told what the call says while it runs. It never waits and
+	// keeps nothing of its argument.
+	Progress func(p []byte)
 }
 
 // Set is a set of the host's tools. It is safe for concurrent use.
@@ -40,6 +43,9 @@ type Set interface {
 	// mistake is a Result with a sentence to act on; an error is a fault of the
 	// host.
 	Invoke(ctx context.Context, c llm.Call, e Env) (journal.Result, error)
+	// Ordered reports whether a call to the named tool begins only when the ordered
+	// calls before it in its message have ended; the others run side by side.
+	Ordered(name string) bool
 	// Replay says what becomes of a call to the named tool that was sent and not
 	// ended before a crash.
 	Replay(name string) journal.Replay

@@ -28,6 +28,9 @@ type Driver struct {
 	// Tools may be nil: then the host offers nothing and answers no call.
 	Tools tool.Set
 	Host  Host
+	// Progress: watchers are also told of calls that are being written and of what
+	// they say.
+	Progress bool
 	// Header goes to the provider with each generation and is never stored.
 	Header http.Header
 	// Logger takes faults of the host that a model is told of in other words.
@@ -315,11 +318,28 @@ func (r *run) stream(ctx context.Context, req *llm.Request, f *filter, g Generat
 				return nil, err
 			}
 		}
+		if err := r.written(f, g.Round); err != nil {
+			return nil, err
+		}
 		if p.Reply != nil {
 			return p.Reply, nil
 		}
 	}
 	return nil, &llm.StreamError{Message: "the stream ended without a reply"}
+}
+
+// written tells of what came of the host's calls.
+func (r *run) written(f *filter, round int) error {
+	if !r.Progress {
+		return nil
+	}
+	for _, d := range f.hosted {
+		s := Signal{Kind: CallWriting, Round: round, Call: llm.Call{Name: d.Name}, Text: d.Arguments}
+		if err := r.signal(s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *run) handlers(calls []llm.Call) []journal.Handler {

@@ -44,6 +44,8 @@ type filter struct {
 	dense    map[int]int             // the caller's calls as the client counts them
 	pending  map[int]*pending        // calls whose name is not whole yet
 	host     bool                    // the round has a call of the host
+	names    map[int]string          // of the host's calls
+	hosted   []llm.CallDelta         // of the host's calls in the last piece, each with its whole name
 	// What a piece that was changed consists of, and its calls; used again.
 	hidden llm.Piece
 	calls  []llm.CallDelta
@@ -62,6 +64,7 @@ func newFilter(c crew, before llm.Usage, later bool) *filter {
 // pass is the piece as the client may see it, and whether anything is left.
 // It returns p itself when nothing had to change.
 func (f *filter) pass(p *llm.Piece) (*llm.Piece, bool) {
+	f.hosted = f.hosted[:0]
 	if p.Choice != 0 && !f.crew.alone {
 		// With tools of the host there is one answer; another could hold its calls.
 		return p, false
@@ -159,6 +162,10 @@ func (f *filter) decide(index int, w *pending) []llm.CallDelta {
 		f.dense[index] = len(f.dense)
 	} else {
 		f.host = true
+		if f.names == nil {
+			f.names = map[int]string{}
+		}
+		f.names[index] = w.name
 	}
 	return f.shown(h, w.held...)
 }
@@ -166,6 +173,10 @@ func (f *filter) decide(index int, w *pending) []llm.CallDelta {
 // shown are fragments of one call as the client may see them.
 func (f *filter) shown(h journal.Handler, deltas ...llm.CallDelta) []llm.CallDelta {
 	if h != journal.Caller {
+		for _, d := range deltas {
+			d.Name = f.names[d.Index]
+			f.hosted = append(f.hosted, d)
+		}
 		return nil
 	}
 	for i := range deltas {

@@ -28,17 +28,39 @@ func (r *run) invoke(ctx context.Context, calls []Invoke) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	answers := make(chan answer, len(calls))
-	env := r.env(len(calls))
+	env, said := r.env(len(calls)), newSayings()
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer cancel()
+	var before <-chan struct{} // ends with the ordered call before
 	for _, c := range calls {
-		group.Go(func() { answers <- answer{c.Call, r.call(ctx, c, env)} })
+		env := env
+		if r.Progress {
+			env.Progress = func(p []byte) { said.add(c.Call, p) }
+		}
+		wait, done := r.place(c.Call.Name, &before)
+		group.Go(func() {
+			defer done()
+			wait()
+			answers <- answer{c.Call, r.call(ctx, c, env)}
+		})
 	}
-	for range calls {
-		a := <-answers
+	for left := len(calls); left > 0; {
+		var a answer
+		select {
+		case a = <-answers:
+		case <-said.more:
+			if err := said.tell(r); err != nil {
+				return err
+			}
+			continue
+		}
+		left--
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if err := said.tell(r); err != nil {
+			return err
 		}
 		ended := r.state.draft(journal.InvokeEnded{CallID: a.call.ID, Result: a.result})
 		if err := r.record(ctx, ended); err != nil {
@@ -50,6 +72,21 @@ func (r *run) invoke(ctx context.Context, calls []Invoke) error {
 		}
 	}
 	return nil
+}
+
+// place gives a call its place among the ordered ones: what it waits for, and what is
+// done when it has ended.
+func (r *run) place(name string, before *<-chan struct{}) (wait, done func()) {
+	if r.Tools == nil || !r.Tools.Ordered(name) {
+		return func() {}, func() {}
+	}
+	earlier, own := *before, make(chan struct{})
+	*before = own
+	return func() {
+		if earlier != nil {
+			<-earlier
+		}
+	}, func() { close(own) }
 }
 
 func (r *run) env(calls int) tool.Env {

@@ -26,6 +26,8 @@ type readTool struct {
 	replay journal.Replay
 	fail   error
 	panics bool
+	// ordered, if set, is what a call does that is one of the ordered ones.
+	ordered func(ctx context.Context, c llm.Call, e tool.Env)
 
 	mu   sync.Mutex
 	runs []string
@@ -37,9 +39,14 @@ func (s *readTool) Offer(journal.Path) journal.Offer {
 	}}}
 }
 
+func (s *readTool) Ordered(name string) bool { return s.ordered != nil && name == "read" }
+
 func (s *readTool) Replay(string) journal.Replay { return s.replay }
 
-func (s *readTool) Invoke(_ context.Context, c llm.Call, e tool.Env) (journal.Result, error) {
+func (s *readTool) Invoke(ctx context.Context, c llm.Call, e tool.Env) (journal.Result, error) {
+	if s.ordered != nil {
+		s.ordered(ctx, c, e)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runs = append(s.runs, c.ID)

@@ -8,7 +8,8 @@ import (
 // SignalKind says what a [Signal] tells.
 type SignalKind int
 
-// The kinds, in the order in which a round sends them.
+// The kinds, in the order in which a round sends them. The last two are sent only if
+// [Driver.Progress] is set.
 const (
 	// RoundStarted: a generation was announced and is being asked for.
 	RoundStarted SignalKind = iota + 1
@@ -20,6 +21,11 @@ const (
 	CallStarted
 	// CallEnded: the call's result is in the journal.
 	CallEnded
+	// CallWriting: a piece of a call of the host comes, before RoundEnded.
+	CallWriting
+	// CallRunning: a call of the host has said something, between CallStarted and
+	// CallEnded.
+	CallRunning
 )
 
 // Signal tells a watcher how a turn goes. Only [Delta] is meant for the client
@@ -34,7 +40,10 @@ type Signal struct {
 	Piece *llm.Piece
 	// Reply is set on RoundEnded, with all its calls.
 	Reply *llm.Reply
-	// Call is set on CallStarted and CallEnded.
+	// Call is set on CallStarted, CallRunning and CallEnded; on CallWriting only its
+	// name.
 	Call   llm.Call
 	Result journal.Result
+	// Text is the piece of CallWriting or CallRunning.
+	Text string
 }

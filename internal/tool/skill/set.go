@@ -92,6 +92,10 @@ func (s *Set) Offer(journal.Path) journal.Offer {
 	return journal.Offer{Declared: declared}
 }
 
+// Ordered says that scripts run one after the other in the order of their calls: one
+// may use what another one left.
+func (s *Set) Ordered(name string) bool { return runs(name) }
+
 // Replay says that every call may be run again, also one to a tool that does not
 // exist, but for one of a script: what it has done, nobody knows.
 func (s *Set) Replay(name string) journal.Replay {
