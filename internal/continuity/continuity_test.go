@@ -197,3 +197,37 @@ func TestBrokenStoreIsAMiss(t *testing.T) {
 		t.Errorf("Restore = %q, %v, want the messages as they were and the error", text(got.Messages), err)
 	}
 }
+
+// TestFilesGone: the last message that tells of files says that they are gone, in
+// every request that follows alike.
+func TestFilesGone(t *testing.T) {
+	store, scope := continuity.NewMemory(continuitytest.Bounds(), time.Now), continuity.Scope{Key: "k"}
+	u, a := llm.TextMessage(llm.User, "q"), llm.TextMessage(llm.Assistant, "done")
+	round := func(name string, files bool) continuity.Round {
+		m := llm.TextMessage(llm.Tool, "ran")
+		m.CallID = name
+		return continuity.Round{Message: llm.TextMessage(llm.Assistant, name), Results: []llm.Message{m}, Workspace: files}
+	}
+	entry := continuity.Entry{
+		Hidden: []continuity.Round{round("w1", true), round("w2", true), round("read", false)},
+		Last:   continuity.Round{Message: a},
+	}
+	if err := store.Put(t.Context(), scope.Owner(), scope.Chain().Add(u).Add(a), entry); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		got, err := continuity.Restore(t.Context(), store, scope, []llm.Message{u, a, u}, func(m llm.Message) llm.Message { return m }, func(string) bool { return true })
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []string
+		for _, m := range got.Messages {
+			if m.Tail != "" {
+				told = append(told, m.CallID+": "+m.Tail)
+			}
+		}
+		if len(told) != 1 || !strings.HasPrefix(told[0], "w2: [The files of the working directory") {
+			t.Errorf("told %q", told)
+		}
+	}
+}

@@ -80,6 +80,7 @@ func (r Round) withCallsOf(visible, full llm.Message) Round {
 
 // put replaces a visible message by what stands behind it.
 func (r *Restored) put(e Entry, visible llm.Message, reachable func(string) bool) {
+	gone := -1 // the last message that told of files of a workspace
 	for _, round := range e.Hidden {
 		if slices.ContainsFunc(round.Skills, func(name string) bool { return !reachable(name) }) {
 			r.Dropped++
@@ -87,11 +88,15 @@ func (r *Restored) put(e Entry, visible llm.Message, reachable func(string) bool
 		}
 		r.Rounds++
 		r.Messages = append(append(r.Messages, round.Message), round.Results...)
+		if round.Workspace && len(round.Results) > 0 {
+			gone = len(r.Messages) - 1
+		}
 	}
 	if slices.ContainsFunc(e.Last.Skills, func(name string) bool { return !reachable(name) }) {
 		// The round also called the caller, whose calls must keep their message.
 		r.Dropped++
 		r.Messages = append(r.Messages, visible)
+		r.tellGone(gone)
 		return
 	}
 	if len(e.Last.Results) > 0 {
@@ -99,6 +104,18 @@ func (r *Restored) put(e Entry, visible llm.Message, reachable func(string) bool
 		r.mixed = append(r.mixed, len(r.Messages))
 	}
 	r.Messages = append(append(r.Messages, e.Last.Message), e.Last.Results...)
+	if e.Last.Workspace && len(e.Last.Results) > 0 {
+		gone = len(r.Messages) - 1
+	}
+	r.tellGone(gone)
+}
+
+// tellGone adds to a message, if there is one, that the files which it tells of are
+// gone. The line is the same in every round that follows.
+func (r *Restored) tellGone(at int) {
+	if at >= 0 {
+		r.Messages[at].Tail = filesGone
+	}
 }
 
 // inCallOrder sorts the answers to a message's calls by the order of the calls,

@@ -109,6 +109,17 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
+// TestFiles pins the block about files, for every set of tools that a request can
+// declare.
+func TestFiles(t *testing.T) {
+	golden(t, "files.txt", WorkingWithFiles(FileTools{Read: true, Patch: true, Write: true, Shell: true}))
+	golden(t, "files-no-patch.txt", WorkingWithFiles(FileTools{Read: true, Write: true, Shell: true}))
+	golden(t, "files-read.txt", WorkingWithFiles(FileTools{Read: true}))
+	if got := WorkingWithFiles(FileTools{Shell: true}); got != "" {
+		t.Errorf("without file tools: %q", got)
+	}
+}
+
 // TestScriptsNeedTools: a model without tools is told of none.
 func TestScriptsNeedTools(t *testing.T) {
 	four := fixtures(t)

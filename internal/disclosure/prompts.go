@@ -50,3 +50,16 @@ const (
 	indexHeading = "Bundled files (open one with skills_read):\n"
 	moreFiles    = "(%d more: skills_read with a folder as path lists it)\n"
 )
+
+// How a model works with files, a bullet a line.
+const (
+	filesHeading    = "## Working with files\n"
+	filesPatch      = "- Change files that exist with apply_patch and nothing else, also for one line: send the smallest hunk that fits. Never type a whole file again."
+	filesWrite      = "- write_file is for new files: it refuses a path that exists."
+	filesWriteAlone = "- write_file makes new files: it refuses a path that exists."
+	filesRead       = "- Before a patch that depends on lines you have not seen, read them with read_file and copy them; do not patch from memory."
+	filesReadAlone  = "- Look at a file with read_file before you rely on what is in it."
+	filesNoReading  = "- When a tool reports success, the file is as you sent it: do not read it back."
+	filesShell      = "- Search with `rg` or `grep -rn` and run things through shell."
+	filesInHand     = "- Text that stands in this conversation is at hand already: never write it to a file to read it there."
+)

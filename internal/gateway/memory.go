@@ -106,7 +106,7 @@ func (t *Turn) entry(w *watcher) (continuity.Entry, bool) {
 	var rounds []continuity.Round
 	for _, m := range t.state.Path().Messages()[len(t.request.Messages):] {
 		if m.Role == llm.Assistant {
-			rounds = append(rounds, continuity.Round{Message: m, Skills: w.skills[len(rounds)+1]})
+			rounds = append(rounds, continuity.Round{Message: m, Skills: w.skills[len(rounds)+1], Workspace: w.files[len(rounds)+1]})
 			continue
 		}
 		if len(rounds) == 0 {
@@ -138,5 +138,11 @@ func (w *watcher) hears(s turn.Signal) {
 			w.skills = map[int][]string{}
 		}
 		w.skills[s.Round] = append(w.skills[s.Round], s.Result.Skill)
+	}
+	if s.Kind == turn.CallEnded && s.Result.Workspace {
+		if w.files == nil {
+			w.files = map[int]bool{}
+		}
+		w.files[s.Round] = true
 	}
 }

@@ -24,6 +24,7 @@ type watcher struct {
 	// each round read.
 	text   strings.Builder
 	skills map[int][]string
+	files  map[int]bool // rounds that worked in a workspace
 }
 
 // see notes a signal. A host's call is logged as it ends, for who wants to

@@ -174,6 +174,8 @@ type Result struct {
 	// Skill and Detail say what was touched, for logs and progress.
 	Skill  string `json:"skill,omitzero"`
 	Detail string `json:"detail,omitzero"`
+	// Workspace says that the call worked with the files of a workspace.
+	Workspace bool `json:"workspace,omitzero"`
 	// Files are what the call made and a person can fetch.
 	Files []File `json:"files,omitzero"`
 }
