@@ -271,6 +271,12 @@ func (v Values) Get(name Name) int64 {
 	return l.Default
 }
 
+// IsSet reports whether the value was set, also to the default.
+func (v Values) IsSet(name Name) bool {
+	_, ok := v.set[name]
+	return ok
+}
+
 // Int is Get as an int.
 func (v Values) Int(name Name) int { return int(v.Get(name)) }
 

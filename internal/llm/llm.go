@@ -249,6 +249,9 @@ type Capabilities struct {
 	Results bool
 	// Context is the number of tokens of its window; 0 when unknown.
 	Context int
+	// Penalty names the member of a request that lifts the upstream's own penalty on
+	// tokens that come again, with the value 1; empty when it has none by default.
+	Penalty string
 }
 
 // Tools reports whether a model can finish a call's round trip.

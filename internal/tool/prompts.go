@@ -113,6 +113,9 @@ func surfaceOf(name string) surface {
 	return none
 }
 
+// Works reports whether a name is that of a tool that runs code or works with files.
+func Works(name string) bool { return surfaceOf(name) == code || surfaceOf(name) == files }
+
 // Key is a tool's name as names are compared that models wrote: in lower case,
 // without a namespace, and without what stands between words.
 func Key(name string) string {

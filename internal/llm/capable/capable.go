@@ -25,6 +25,8 @@ type Word struct {
 	Declares, Parsed, Results *bool
 	// Context is the number of tokens of the window.
 	Context int
+	// Penalty is that of [llm.Capabilities].
+	Penalty string
 	// Passing: the model is not loaded, so that more may be known soon.
 	Passing bool
 }
@@ -41,6 +43,9 @@ func (w Word) over(c llm.Capabilities) llm.Capabilities {
 	}
 	if w.Context > 0 {
 		c.Context = w.Context
+	}
+	if w.Penalty != "" {
+		c.Penalty = w.Penalty
 	}
 	return c
 }

@@ -42,13 +42,22 @@ func (s Server) LlamaCPP(ctx context.Context, _ string) (Word, error) {
 			Responses *bool `json:"supports_tool_responses"`
 		} `json:"chat_template_caps"`
 		Settings struct {
-			Context int `json:"n_ctx"`
+			Context int      `json:"n_ctx"`
+			Penalty *float64 `json:"repeat_penalty"` // older servers
+			Params  struct {
+				Penalty *float64 `json:"repeat_penalty"`
+			} `json:"params"`
 		} `json:"default_generation_settings"`
 	}
 	if err := s.get(ctx, s.Root+"/props", &props); err != nil {
 		return Word{}, err
 	}
 	w := Word{Declares: props.Caps.Tools, Parsed: props.Caps.Calls, Results: props.Caps.Responses, Context: props.Settings.Context}
+	for _, penalty := range []*float64{props.Settings.Penalty, props.Settings.Params.Penalty} {
+		if penalty != nil && *penalty != 1 {
+			w.Penalty = penaltyMember
+		}
+	}
 	if w.Results == nil {
 		// A template that can show a call can show what came of it.
 		w.Results = w.Parsed
@@ -128,8 +137,17 @@ func (s Server) loaded(ctx context.Context, model string) (window int, there boo
 // LMStudio reads the window of a model from LM Studio's own list. Calls of every
 // model are parsed there, so it has no say in that.
 func (s Server) LMStudio(ctx context.Context, model string) (Word, error) {
-	return s.list(ctx, s.Root+"/api/v0/models", model)
+	w, err := s.list(ctx, s.Root+"/api/v0/models", model)
+	if err == nil {
+		// Its presets come with a penalty, and it does not tell which one is in use.
+		w.Penalty = penaltyMember
+	}
+	return w, err
 }
+
+// penaltyMember is how llama.cpp and LM Studio call their penalty on tokens that come
+// again.
+const penaltyMember = "repeat_penalty"
 
 // Listed reads what many servers put beside a model's name in the list of models
 // (vLLM and what is built on it, routers of several vendors).
