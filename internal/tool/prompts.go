@@ -10,6 +10,9 @@ import (
 
 // Everything that this package says to a model.
 const (
+	streamCut      = " (the beginning and the end of %d bytes)"
+	streamControls = " (%d control characters left out)"
+
 	unknown  = "Error: no tool is called %q, so nothing ran. "
 	toolsAre = "The tools are: %s. Call one of them, or answer without."
 	noTools  = "There are no tools here: answer without."

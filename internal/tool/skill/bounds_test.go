@@ -101,7 +101,7 @@ func TestListOffset(t *testing.T) {
 		t.Error(want.Text)
 	}
 	for _, arguments := range []string{`{"page":50}`, `{"start":"50"}`, `{"Offset":50.0}`, `{"arguments":{"offset":50}}`, `"{\"cursor\":50}"`, "```json\n{'offset': 50,}\n```"} {
-		if got := invoke(t, s, ListName, arguments); got != want {
+		if got := invoke(t, s, ListName, arguments); !same(got, want) {
 			t.Errorf("%s: %s", arguments, got.Text)
 		}
 	}
@@ -110,7 +110,7 @@ func TestListOffset(t *testing.T) {
 		t.Error(first.Text[:80])
 	}
 	for _, arguments := range []string{"{}", `{"offset":null}`, `{"offset":-1}`, `{"offset":"soon"}`, `{"skill":"trade-050"}`, "[50]", "what is there?"} {
-		if got := invoke(t, s, ListName, arguments); got != first {
+		if got := invoke(t, s, ListName, arguments); !same(got, first) {
 			t.Errorf("%s: %.80s", arguments, got.Text)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/metier-run/metier/internal/guard"
 	"github.com/metier-run/metier/internal/interpreter"
 	"github.com/metier-run/metier/internal/sandbox"
+	"github.com/metier-run/metier/internal/tool"
 	"github.com/metier-run/metier/skill"
 )
 
@@ -211,7 +212,7 @@ func jsonMistake(text string) string {
 	fmt.Fprintf(&b, hintJSONAt, line, column)
 	lines := strings.Split(text, "\n")
 	for n := max(line-1, 1); n <= min(line+1, len(lines)); n++ {
-		shown, _ := plainText(lines[n-1])
+		shown, _ := tool.PlainText(lines[n-1])
 		fmt.Fprintf(&b, hintJSONLine, n, clipLine(shown))
 	}
 	return b.String()

@@ -23,7 +23,7 @@ func TestNames(t *testing.T) {
 				name, strings.ToUpper(name), strings.ToUpper(name[:1]) + name[1:], dashed, strings.ReplaceAll(name, "_", "."), strings.ReplaceAll(name, "_", " "),
 				"functions." + name, "tool." + name, "Functions." + dashed, " " + name + "\n", strings.ReplaceAll(name, "_", ""),
 			} {
-				if got := invoke(t, s, spelling, `{"skill":"tide"}`); got != want {
+				if got := invoke(t, s, spelling, `{"skill":"tide"}`); !same(got, want) {
 					t.Errorf("%q: %s", spelling, got.Text)
 				}
 			}

@@ -19,7 +19,7 @@ func nearestSkill(skills []skill.Skill, name string) string {
 	}
 	best, least := "", utf8.RuneCountInString(name)/3+1
 	for _, k := range skills {
-		if d := edits(name, tool.Key(k.Name), least); d < least {
+		if d := tool.Edits(name, tool.Key(k.Name), least); d < least {
 			best, least = k.Name, d
 		}
 	}
@@ -44,7 +44,7 @@ func nearestFile(k skill.Skill, name string) string {
 	best, least := "", utf8.RuneCountInString(path.Base(name))/3+1
 	for _, f := range k.Files {
 		whole := strings.ToLower(f.Path)
-		d := min(edits(name, whole, least), edits(path.Base(name), path.Base(whole), least))
+		d := min(tool.Edits(name, whole, least), tool.Edits(path.Base(name), path.Base(whole), least))
 		if d < least {
 			best, least = f.Path, d
 		}
@@ -66,32 +66,4 @@ func onlyFile(k skill.Skill, match func(string) bool) string {
 		found = f.Path
 	}
 	return found
-}
-
-// edits counts the letters to change, add, drop or swap between two words, as
-// far as it stays below most.
-func edits(a, b string, most int) int {
-	x, y := []rune(a), []rune(b)
-	if d := len(x) - len(y); max(d, -d) >= most {
-		return most
-	}
-	before, last, now := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := range x {
-		now[0] = i + 1
-		for j := range y {
-			cost := 1
-			if x[i] == y[j] {
-				cost = 0
-			}
-			now[j+1] = min(last[j+1]+1, now[j]+1, last[j]+cost)
-			if i > 0 && j > 0 && x[i] == y[j-1] && x[i-1] == y[j] {
-				now[j+1] = min(now[j+1], before[j-1]+1)
-			}
-		}
-		before, last, now = last, now, before
-	}
-	return min(last[len(y)], most)
 }

@@ -102,8 +102,6 @@ The scripts of this skill run with skills_run, which finds the skill itself. Ins
 	runNoOutput  = "(no output)"
 	runStdout    = "stdout"
 	runStderr    = "stderr"
-	runCut       = " (the beginning and the end of %d bytes)"
-	runControls  = " (%d control characters left out)"
 	runOneCall   = "One call runs one script: the other calls in the same list (%d) did not run."
 
 	filesLinked   = "Files that the script made. Give these links to the user as they are:\n"

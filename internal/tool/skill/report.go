@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/metier-run/metier/internal/sandbox"
+	"github.com/metier-run/metier/internal/tool"
 )
 
 // report is everything that is told of a run.
@@ -31,23 +32,24 @@ type report struct {
 // left by the rest: that is the host's own and stays whole.
 func (r report) render() string {
 	paths := r.hostPaths(r.scratch)
-	stdout, stderr := shown(r.ended.Stdout, paths), shown(r.ended.Stderr, paths)
+	rewrite := func(text string) string { return shorten(text, paths) }
+	stdout, stderr := tool.NewStream(r.ended.Stdout, rewrite), tool.NewStream(r.ended.Stderr, rewrite)
 	head, tail := r.head(), r.tail(stdout, stderr)
 	if r.room > 0 {
 		left := max(r.room-len(head)-len(tail)-streamFrame, smallestStream)
-		half := max(left/2, left-len(stderr.head)-len(stderr.tail))
-		stdout = stdout.clip(half)
-		stderr = stderr.clip(left - min(half, len(stdout.head)+len(stdout.tail)))
+		half := max(left/2, left-len(stderr.Head)-len(stderr.Tail))
+		stdout = stdout.Clip(half)
+		stderr = stderr.Clip(left - min(half, len(stdout.Head)+len(stdout.Tail)))
 	}
 	var b strings.Builder
 	if !r.ended.OK() {
 		b.WriteString(failed)
 	}
 	b.WriteString(head + "\n\n")
-	fence := fenceFor(stdout, stderr)
-	stdout.render(&b, runStdout, fence)
-	stderr.render(&b, runStderr, fence)
-	if stdout.empty() && stderr.empty() {
+	fence := tool.FenceFor(stdout, stderr)
+	stdout.Render(&b, runStdout, fence)
+	stderr.Render(&b, runStderr, fence)
+	if stdout.Empty() && stderr.Empty() {
 		b.WriteString(runNoOutput + "\n")
 	}
 	if tail != "" {
@@ -106,10 +108,10 @@ func seconds(d time.Duration) string {
 }
 
 // tail is what the host adds behind the output.
-func (r report) tail(stdout, stderr stream) string {
+func (r report) tail(stdout, stderr tool.Stream) string {
 	var parts []string
 	if !r.ended.OK() {
-		f := failedRun{script: r.script, scratch: r.scratch, output: stdout.text() + "\n" + stderr.text(), network: r.network}
+		f := failedRun{script: r.script, scratch: r.scratch, output: stdout.Text() + "\n" + stderr.Text(), network: r.network}
 		parts = append(parts, f.hints()...)
 	}
 	if r.others > 0 {
