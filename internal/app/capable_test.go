@@ -33,7 +33,7 @@ func TestAsker(t *testing.T) {
 	}
 	for kind, want := range map[string]capable.Word{
 		"llamacpp": {Declares: &yes, Parsed: &no, Results: &no, Context: 4096},
-		"lmstudio": {Context: 8192},
+		"lmstudio": {Context: 8192, Penalty: "repeat_penalty"},
 		"vllm":     {Context: 2048},
 		"ollama":   {Declares: &yes, Parsed: &yes, Results: &yes, Context: 16384},
 	} {

@@ -13,6 +13,13 @@ const (
 	streamCut      = " (the beginning and the end of %d bytes)"
 	streamControls = " (%d control characters left out)"
 
+	filesLinked   = "Files that were made. Give these links to the user as they are:\n"
+	filesOnDisk   = "Files that were made, on the disk of this host:\n"
+	filesNone     = "Nothing is kept of the files that were made:\n"
+	fileLine      = "- %s (%s)\n"
+	fileSkipped   = "- not kept: %s: %s\n"
+	filesUnlisted = "- not kept: %d more\n"
+
 	unknown  = "Error: no tool is called %q, so nothing ran. "
 	toolsAre = "The tools are: %s. Call one of them, or answer without."
 	noTools  = "There are no tools here: answer without."

@@ -104,14 +104,6 @@ The scripts of this skill run with skills_run, which finds the skill itself. Ins
 	runStderr    = "stderr"
 	runOneCall   = "One call runs one script: the other calls in the same list (%d) did not run."
 
-	filesLinked   = "Files that the script made. Give these links to the user as they are:\n"
-	filesOnDisk   = "Files that the script made, on the disk of this host:\n"
-	filesNone     = "Nothing is kept of the files that the script made:\n"
-	fileLine      = "- %s (%s)\n"
-	fileSkipped   = "- not kept: %s: %s\n"
-	filesUnlisted = "- not kept: %d more\n"
-	filesLost     = "The files that the script made could not be kept: they are gone. Say so, and do not link to them."
-
 	hintOwnModule    = "Hint: %q is a part of this skill (%s) and no package to install. Modules are found in the skill's top folder and beside the script. Run the script that SKILL.md names for this task; if this is the one, say that it does not work here."
 	hintNoModule     = "Hint: the package %q is not on this host, and nothing can be installed. Use another script or another way, or say what is missing."
 	hintOldPython    = "Hint: the Python of this host is %s, and scripts may need 3.10 or newer: the error may come from that and not from the script. Take another way, or say so."

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/metier-run/metier/internal/config"
-	"github.com/metier-run/metier/internal/disclosure"
 	"github.com/metier-run/metier/internal/interpreter"
 	"github.com/metier-run/metier/internal/journal"
 	"github.com/metier-run/metier/internal/sandbox"
@@ -374,8 +373,9 @@ func (s *Set) carryOut(ctx context.Context, c script, others int, e tool.Env) (j
 	r := report{script: c, scratch: scratch, ended: ended, others: others, room: e.Room, capabilities: s.runner.Capabilities()}
 	r.deadline = s.scripts.Limits.Duration(config.ScriptTime)
 	r.network, r.domains = s.runner.Network()
-	r.files = s.keep(ctx, c, scratch, before)
-	return journal.Result{Text: r.render(), OK: ended.OK(), Skill: c.skill.Name, Detail: c.file.Path}, nil
+	var files []journal.File
+	r.files, files = s.keep(ctx, c, scratch, before)
+	return journal.Result{Text: r.render(), OK: ended.OK(), Skill: c.skill.Name, Detail: c.file.Path, Files: files}, nil
 }
 
 // hostReason is why this host runs no script, if that is what an error says.
@@ -390,39 +390,14 @@ func hostReason(err error) string {
 }
 
 // keep has what a script left kept, and tells where it is (B1 14).
-func (s *Set) keep(ctx context.Context, c script, scratch string, before artifact.Snapshot) string {
+func (s *Set) keep(ctx context.Context, c script, scratch string, before artifact.Snapshot) (string, []journal.File) {
 	if s.scripts.Artifacts == nil {
-		return ""
+		return "", nil
 	}
 	kept, err := s.scripts.Artifacts.Capture(ctx, s.scripts.Owner, scratch, before)
 	if err != nil {
 		s.scripts.Logger.ErrorContext(ctx, "files of a script lost", "skill", c.skill.Name, "path", c.file.Path, "error", err)
-		return filesLost
+		return tool.FilesLost, nil
 	}
-	var b strings.Builder
-	switch {
-	case len(kept.Files) > 0 && s.scripts.FilesURL != "":
-		b.WriteString(filesLinked)
-	case len(kept.Files) > 0:
-		b.WriteString(filesOnDisk)
-	case len(kept.Skipped) > 0:
-		b.WriteString(filesNone)
-	}
-	for _, f := range kept.Files {
-		where := filepath.Join(s.scripts.Artifacts.Dir(kept.RunID), filepath.FromSlash(f.Path))
-		if s.scripts.FilesURL != "" {
-			where = fmt.Sprintf("[%s](%s)", linkText.Replace(f.Path), artifact.URL(s.scripts.FilesURL, kept.RunID, f.Path))
-		}
-		fmt.Fprintf(&b, fileLine, where, disclosure.Size(f.Bytes))
-	}
-	for _, skipped := range kept.Skipped {
-		fmt.Fprintf(&b, fileSkipped, skipped.Path, skipped.Reason)
-	}
-	if kept.Unlisted > 0 {
-		fmt.Fprintf(&b, filesUnlisted, kept.Unlisted)
-	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return tool.Kept(kept, s.scripts.FilesURL, s.scripts.Artifacts.Dir(kept.RunID))
 }
-
-// linkText escapes what would end the text of a Markdown link.
-var linkText = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "`", "\\`", "<", `\<`)
