@@ -57,6 +57,7 @@ type Settings struct {
 	// Models is what the operator says of single models, by their names.
 	Models  map[string]config.Model
 	Scripts Scripts
+	Code    Code
 	Limits  config.Values
 	// Record is a directory for recordings of turns; empty records nothing.
 	Record  string
@@ -76,7 +77,9 @@ type App struct {
 	transport *http.Transport
 	host      ids
 	keys      *access.Keys
-	scripts   *scripts // nil when none may run
+	launches  *launches // nil when nothing may run
+	scripts   bool      // those of skills may
+	work      *work     // nil when a model may not work with files
 }
 
 // ids makes unguessable, sortable ids.
@@ -120,14 +123,40 @@ func Open(ctx context.Context, s Settings, logger *slog.Logger) (*App, error) {
 		recorder.secret(s.Upstream.Key)
 		options.Record = recorder
 	}
-	if s.Scripts.Allowed && a.Registry != nil {
-		if a.scripts, err = openScripts(ctx, s, logger); err != nil {
-			return nil, err
-		}
-		options.Runner, options.Scripts = a.scripts, a.scripts.forTools(a.Registry.Roots())
+	if err := a.openLaunches(ctx, &options); err != nil {
+		a.Close()
+		return nil, err
 	}
 	a.Gateway = gateway.New(options)
 	return a, nil
+}
+
+// openLaunches opens what runs scripts and commands, as far as they may run.
+func (a *App) openLaunches(ctx context.Context, o *gateway.Options) (err error) {
+	s := a.Settings
+	a.scripts = s.Scripts.Allowed && a.Registry != nil
+	if !a.scripts && !s.Code.Allowed {
+		return nil
+	}
+	if a.launches, err = openLaunches(ctx, s, a.logger); err != nil {
+		return err
+	}
+	var roots []skill.Root
+	if a.Registry != nil {
+		roots = a.Registry.Roots()
+	}
+	if a.scripts {
+		o.Runner, o.Scripts = a.launches.scripts(), a.launches.forTools(roots)
+	}
+	if !s.Code.Allowed {
+		return nil
+	}
+	if a.work, err = openWork(ctx, s, a.launches, roots, a.logger); err != nil {
+		a.work = nil
+		return err
+	}
+	o.Code, o.Temperature = a.work.service, s.Code.Temperature
+	return nil
 }
 
 func recorded(r *recorder, transport http.RoundTripper) http.RoundTripper {
@@ -200,17 +229,20 @@ func missingRoot(from, dir string, err error) error {
 
 // Confinement is how scripts are confined; false when none may run.
 func (a *App) Confinement() (Confinement, bool) {
-	if a.scripts == nil {
+	if !a.scripts {
 		return Confinement{}, false
 	}
-	return a.scripts.confinement(), true
+	return a.launches.scripts().confinement(), true
 }
 
 // Close ends scripts that still run, waits for them, and gives the connections to the
 // upstream back. It ends no turn: let the server drain first.
 func (a *App) Close() {
-	if a.scripts != nil {
-		a.scripts.close()
+	if a.launches != nil {
+		a.launches.close()
+	}
+	if a.work != nil {
+		a.work.close()
 	}
 	a.transport.CloseIdleConnections()
 }
@@ -233,7 +265,7 @@ func (a *App) Server(loopback bool) *server.Server {
 func (a *App) skillsDoor(loopback bool) server.Door {
 	o := doorskills.Options{
 		Discovery: a.Settings.Discovery != config.DiscoveryOff, ShowPaths: loopback,
-		AllowScripts: a.scripts != nil && a.scripts.Refusal() == nil,
+		AllowScripts: a.scripts && a.launches.scripts().Refusal() == nil,
 		MaxView:      a.Settings.Limits.Get(config.SkillView), Logger: a.logger,
 	}
 	if a.Registry != nil { // a nil pointer in an interface would count as skills
@@ -245,11 +277,11 @@ func (a *App) skillsDoor(loopback bool) server.Door {
 	return doorskills.New(o)
 }
 
-// artifactsDoor gives out what scripts made; nothing while none may run.
+// artifactsDoor gives out what launches made; nothing while none may run.
 func (a *App) artifactsDoor() server.Door {
 	o := doorartifacts.Options{Logger: a.logger}
-	if a.scripts != nil { // a nil pointer in an interface would count as a store
-		o.Store = a.scripts.files
+	if a.launches != nil { // a nil pointer in an interface would count as a store
+		o.Store = a.launches.files
 	}
 	return doorartifacts.New(o)
 }

@@ -96,14 +96,14 @@ func (d *Diagnosis) examineBackends(ctx context.Context, s Settings, logger *slo
 			logger.Warn("scratch left behind; the next start removes it", "dir", place.Dir(), "error", err)
 		}
 	}()
-	found := launch.Look(ctx, s.launchOptions(place.Dir(), logger))
+	found := launch.Look(ctx, s.launchOptions(s.Scripts.policy(), place.Dir(), logger))
 	d.Chosen, d.Problem, d.Backends = found.Chosen, found.Problem, found.Rows
 	if d.Problem != nil || s.Scripts.NetworkMode() != sandbox.NetworkProxied {
 		return nil
 	}
 	for _, row := range d.Backends {
 		if row.Name == d.Chosen && !row.Capabilities.Holds(sandbox.Domains) {
-			d.Problem = cannotLimit(row.Name)
+			d.Problem = cannotLimit(row.Name, network.Flag)
 		}
 	}
 	return nil

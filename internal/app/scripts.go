@@ -5,17 +5,14 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 
-	"github.com/metier-run/metier/internal/fault"
+	"github.com/metier-run/metier/internal/code"
 	"github.com/metier-run/metier/internal/interpreter"
 	"github.com/metier-run/metier/internal/launch"
 	"github.com/metier-run/metier/internal/sandbox"
 	doorartifacts "github.com/metier-run/metier/internal/server/artifacts"
 	toolskill "github.com/metier-run/metier/internal/tool/skill"
-	"github.com/metier-run/metier/internal/workspace"
-	"github.com/metier-run/metier/internal/workspace/artifact"
 	"github.com/metier-run/metier/skill"
 )
 
@@ -79,56 +76,86 @@ func (c Confinement) Gaps() []string {
 	return c.Capabilities.Gaps(sandbox.Network{Mode: c.Network})
 }
 
-// runner is the launcher as scripts see it.
+// runner is the launcher as one purpose sees it.
 type runner struct {
 	launcher *launch.Launcher
-	domains  []string
+	purpose  sandbox.Purpose
+	network  launch.Network
 	// life ends when the process does: no launch outlives it, whoever still waits.
 	life context.Context
 }
 
-var _ toolskill.Runner = runner{}
+var (
+	_ toolskill.Runner = runner{}
+	_ code.Launcher    = runner{}
+)
 
 // Run starts a launch and waits for its end.
 func (r runner) Run(ctx context.Context, l sandbox.Launch) (sandbox.Result, error) {
-	if err := r.Refusal(); err != nil {
+	job, err := r.Start(ctx, l)
+	if err != nil {
 		return sandbox.Result{}, err
 	}
+	return job.Wait(), nil
+}
+
+// Start starts a launch, which ends with ctx and with this process.
+func (r runner) Start(ctx context.Context, l sandbox.Launch) (sandbox.Job, error) {
+	if err := r.Refusal(); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(r.life, func() { cancel(context.Cause(r.life)) })()
-	return r.launcher.Run(ctx, l)
+	stop := context.AfterFunc(r.life, func() { cancel(context.Cause(r.life)) })
+	job, err := r.launcher.Start(ctx, l)
+	if err != nil {
+		stop()
+		cancel(nil)
+		return nil, err
+	}
+	return &lived{Job: job, done: sync.OnceFunc(func() { stop(); cancel(nil) })}, nil
+}
+
+// lived is a job that lets go of its context when it has ended.
+type lived struct {
+	sandbox.Job
+	done func()
+}
+
+// Wait returns when the whole tree is gone.
+func (l *lived) Wait() sandbox.Result {
+	defer l.done()
+	return l.Job.Wait()
 }
 
 // Capabilities are those of the backend in use.
 func (r runner) Capabilities() sandbox.Capabilities { return r.launcher.Capabilities() }
 
-// Network is what scripts reach.
+// Network is what the purpose's launches reach.
 func (r runner) Network() (sandbox.NetworkMode, []string) {
-	mode := r.launcher.Network(sandbox.Script)
+	mode := r.launcher.Network(r.purpose)
 	if mode != sandbox.NetworkProxied {
 		return mode, nil
 	}
-	return mode, r.domains
+	return mode, r.network.Domains
 }
 
-// Refusal says why no script can run. A network that the backend cannot limit as
-// the operator asks is a reason, too.
+// Refusal says why nothing can run. A network that the backend cannot limit as the
+// operator asks is a reason, too.
 func (r runner) Refusal() error {
 	if err := r.launcher.Problem(); err != nil {
 		return err
 	}
 	able := r.launcher.Capabilities()
-	if r.launcher.Network(sandbox.Script) != sandbox.NetworkProxied || able.Holds(sandbox.Domains) {
+	if r.launcher.Network(r.purpose) != sandbox.NetworkProxied || able.Holds(sandbox.Domains) {
 		return nil
 	}
-	return cannotLimit(able.Backend)
+	return cannotLimit(able.Backend, r.network.Flag)
 }
 
-func cannotLimit(backend string) error {
+func cannotLimit(backend, flag string) error {
 	return &sandbox.Unavailable{
 		Backend: backend, Step: "limit the network to domains", Err: errors.New("it cannot on this host"),
-		Fix: "leave --skills-network-domains out, or use a sandbox that can",
+		Fix: "leave " + flag + " out, or use a sandbox that can",
 	}
 }
 
@@ -137,105 +164,23 @@ func (r runner) confinement() Confinement {
 	return Confinement{Capabilities: r.Capabilities(), Network: mode, Domains: domains, Problem: r.Refusal()}
 }
 
-// scripts is all that running scripts needs.
-type scripts struct {
-	runner
-	o       Settings
-	logger  *slog.Logger
-	scratch *workspace.Area
-	files   *artifact.Store
-	end     context.CancelCauseFunc
-	tasks   sync.WaitGroup
-}
-
-var errStopping = errors.New("this process is stopping")
-
-// openScripts finds what confines scripts, and opens the store for what they make.
-// That nothing confines them here is no error: see [Confinement].
-func openScripts(ctx context.Context, s Settings, logger *slog.Logger) (*scripts, error) {
-	r, err := openLauncher(ctx, s, logger)
-	if err != nil {
-		return nil, err
-	}
-	r.files, err = artifact.Open(artifact.Options{Dir: filepath.Join(s.Home, "artifacts"), Limits: s.Limits, Logger: logger})
-	if err != nil {
-		r.close()
-		return nil, err
-	}
-	r.tasks.Go(func() { r.files.Run(r.life) })
-	return r, nil
-}
-
-// openLauncher is openScripts without the store.
-func openLauncher(ctx context.Context, s Settings, logger *slog.Logger) (*scripts, error) {
-	r := &scripts{o: s, logger: logger}
-	r.domains = s.Scripts.Network.Domains
-	var err error
-	if r.scratch, err = workspace.OpenArea(scratchDir(s.Home), logger); err != nil {
-		return nil, err
-	}
-	r.launcher, err = launch.Open(ctx, s.launchOptions(r.scratch.Dir(), logger))
-	r.life, r.end = context.WithCancelCause(context.WithoutCancel(ctx))
-	switch {
-	case err == nil:
-		return r, nil
-	case r.launcher != nil:
-		r.close()
-	default:
-		r.dropScratch()
-	}
-	if ctx.Err() != nil {
-		return nil, err
-	}
-	return nil, fault.Usage("%w", err)
-}
-
-func scratchDir(home string) string { return filepath.Join(home, "scratch") }
-
-func (s Settings) launchOptions(scratch string, logger *slog.Logger) launch.Options {
-	return launch.Options{
-		Policy: s.Scripts.policy(), Networks: map[sandbox.Purpose]launch.Network{sandbox.Script: s.Scripts.Network},
-		Scratch: scratch, Search: s.Scripts.Interpreters.Path, Limits: s.Limits, Logger: logger, Finders: s.Scripts.Finders,
-	}
-}
-
-// forTools is what the tools of a request need. The roots of all skills are hidden,
+// forTools is what the scripts of a request need. The roots of all skills are hidden,
 // and so is what this process keeps for itself.
-func (r *scripts) forTools(roots []skill.Root) toolskill.Scripts {
-	hide := []string{r.o.Home}
-	for _, root := range roots {
-		hide = append(hide, root.Dir)
-	}
+func (l *launches) forTools(roots []skill.Root) toolskill.Scripts {
 	return toolskill.Scripts{
-		Interpreters: r.o.Scripts.Interpreters, Environ: r.o.Scripts.Environ, Scratch: r.scratch.Dir(), Hide: hide,
-		Artifacts: r.files, FilesURL: r.o.Scripts.FilesURL, Limits: r.o.Limits, Logger: r.logger,
-	}
-}
-
-// close ends what still runs, waits for it, and removes the scratch.
-func (r *scripts) close() {
-	r.end(errStopping)
-	if err := r.launcher.Close(); err != nil {
-		r.logger.Warn("sandbox not closed", "error", err)
-	}
-	r.tasks.Wait()
-	r.dropScratch()
-}
-
-func (r *scripts) dropScratch() {
-	if err := r.scratch.Close(); err != nil {
-		r.logger.Warn("scratch left behind; the next start removes it", "dir", r.scratch.Dir(), "error", err)
+		Interpreters: l.o.Scripts.Interpreters, Environ: l.o.Scripts.Environ, Scratch: l.scratch.Dir(), Hide: l.hide(roots),
+		Artifacts: l.files, FilesURL: l.o.Scripts.FilesURL, Limits: l.o.Limits, Logger: l.logger,
 	}
 }
 
 // LookAtScripts says how scripts would be confined, without keeping anything open.
 func LookAtScripts(ctx context.Context, s Settings, logger *slog.Logger) (Confinement, error) {
-	r, err := openLauncher(ctx, s, logger)
+	l, err := openLauncher(ctx, s, s.Scripts.policy(), logger)
 	if err != nil {
 		return Confinement{}, err
 	}
-	defer r.close()
-	return r.confinement(), nil
+	defer l.close()
+	return l.scripts().confinement(), nil
 }
 
 // FromEnvironment fills in what scripts need to know of this process: where its

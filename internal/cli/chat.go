@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/metier-run/metier/internal/app"
+	"github.com/metier-run/metier/internal/code"
 	"github.com/metier-run/metier/internal/llm"
 )
 
@@ -40,6 +41,7 @@ func (s *session) newChat() *cobra.Command {
 	f := cmd.Flags()
 	s.registryFlags(f)
 	s.scriptFlags(f)
+	s.codeFlags(f)
 	s.limitFlags(f, ofTurns)
 	s.upstreamFlags(f)
 	s.conversationFlags(f)
@@ -53,7 +55,9 @@ type conversation struct {
 	model    string
 	system   string
 	selected []string
-	messages []llm.Message // hidden rounds included, the system message not
+	work     *code.Conversation // nil without code work
+	files    []llm.Attachment   // for the next message
+	messages []llm.Message      // hidden rounds included, the system message not
 }
 
 func (s *session) chat(ctx context.Context) error {
@@ -66,7 +70,8 @@ func (s *session) chat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c := &conversation{session: s, app: a, model: model}
+	c := &conversation{session: s, app: a, model: model, work: a.OpenCode()}
+	defer closeCode(ctx, c.work, s)
 	for _, name := range s.flags.skills {
 		if err := c.toggle(name); err != nil {
 			return usageOf(err)
@@ -133,6 +138,7 @@ func readLines(ctx context.Context, r io.Reader) <-chan string {
 
 const chatHelp = `/skills          list the skills; selected ones are marked
 /skill NAME      select a skill, or let it go; begins the conversation anew
+/attach FILE     put a file into the model's working directory (needs --code-exec)
 /system TEXT     set the system message; begins the conversation anew
 /reset           begin the conversation anew
 /exit            leave
@@ -156,6 +162,8 @@ func (c *conversation) command(line string) {
 			return
 		}
 		c.reset()
+	case "/attach":
+		c.attach(rest)
 	case "/system":
 		c.system = rest
 		c.reset()
@@ -169,7 +177,13 @@ func (c *conversation) command(line string) {
 // reset drops the conversation: what stands at the front of the prompt has
 // changed, or the person wants it so.
 func (c *conversation) reset() {
-	c.messages = nil
+	c.messages, c.files = nil, nil
+	if c.work != nil {
+		// What is left behind goes with the process.
+		if err := c.work.Reset(context.Background()); err != nil {
+			fmt.Fprintln(c.std.Err, sentence(err))
+		}
+	}
 	fmt.Fprintln(c.std.Out, "(the conversation begins anew)")
 }
 
@@ -185,6 +199,17 @@ func (c *conversation) listSelected() {
 		}
 		fmt.Fprintf(c.std.Out, "%s %s: %s\n", mark, k.Name, k.Description)
 	}
+}
+
+// attach keeps a file for the next message.
+func (c *conversation) attach(name string) {
+	f, err := attach(c.app, []string{name})
+	if err != nil {
+		fmt.Fprintln(c.std.Out, sentence(err))
+		return
+	}
+	c.files = append(c.files, f...)
+	fmt.Fprintf(c.std.Out, "%s goes with your next message\n", printable(f[0].Name))
 }
 
 // toggle selects a skill or lets it go.
@@ -210,11 +235,15 @@ func (c *conversation) toggle(name string) error {
 func (c *conversation) ask(ctx context.Context, text string) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	messages := append(slices.Clone(c.messages), llm.TextMessage(llm.User, text))
+	message := llm.TextMessage(llm.User, text)
+	if len(c.files) > 0 {
+		message.Tail, c.files = c.work.Attach(c.files), nil
+	}
+	messages := append(slices.Clone(c.messages), message)
 	if c.system != "" {
 		messages = slices.Insert(messages, 0, llm.TextMessage(llm.System, c.system))
 	}
-	t, err := c.app.Gateway.Prepare(ctx, c.request(c.model, messages, c.selected))
+	t, err := c.app.Gateway.Prepare(ctx, c.request(c.model, messages, c.selected, c.work))
 	if err == nil {
 		err = c.answer(ctx, t, false)
 	}

@@ -36,7 +36,7 @@ type IO struct {
 
 // Main runs a command and returns its exit status.
 func Main(ctx context.Context, std IO, version string, args []string) int {
-	root := newRoot(std, version)
+	root := (&session{std: std, version: version}).newRoot()
 	root.SetArgs(args)
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
@@ -76,7 +76,12 @@ type session struct {
 	version string
 	flags   flags
 	file    file
+	set     *pflag.FlagSet  // of the command that runs
+	typed   map[string]bool // its flags that the command line has
 }
+
+// given reports whether the command line, the environment or a file sets a flag.
+func (s *session) given(flag string) bool { return s.set != nil && s.set.Changed(flag) }
 
 // flags are the settings that several commands take.
 type flags struct {
@@ -97,15 +102,15 @@ type flags struct {
 	port         int
 	insecure     bool
 	scripts      scriptFlags
+	code         codeFlags
 	limits       map[config.Name]*int64
 }
 
-func newRoot(std IO, version string) *cobra.Command {
-	s := &session{std: std, version: version}
+func (s *session) newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:     "metier",
 		Short:   "Give any language model Agent Skills, behind the APIs its clients already speak",
-		Version: version,
+		Version: s.version,
 		Long: "metier stands between ordinary LLM clients and any model, and gives every one of them Agent Skills:\n" +
 			"folders with a SKILL.md that the model opens by itself when a task needs it.\n\n" +
 			"Every flag is also a variable of the environment: --skills-dir is METIER_SKILLS_DIR. metier.toml in the\n" +
@@ -122,10 +127,12 @@ func newRoot(std IO, version string) *cobra.Command {
 			return unknownCommand(cmd, args[0])
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			if err := fromEnvironment(cmd.Flags()); err != nil {
+			s.set, s.typed = cmd.Flags(), map[string]bool{}
+			s.set.Visit(func(f *pflag.Flag) { s.typed[f.Name] = true })
+			if err := fromEnvironment(s.set); err != nil {
 				return err
 			}
-			return s.fromFiles(cmd.Flags())
+			return s.fromFiles(s.set)
 		},
 	}
 	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
@@ -133,6 +140,9 @@ func newRoot(std IO, version string) *cobra.Command {
 	})
 	root.SetVersionTemplate("metier {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if gone, ok := errors.AsType[removed](err); ok {
+			return fault.Usage("%w", gone)
+		}
 		return fault.Usage("%w (see %s --help)", err, cmd.CommandPath())
 	})
 	root.PersistentFlags().StringArrayVarP(&s.flags.configs, "config", "c", nil, "configuration file, in place of metier.toml in this directory (repeatable; later files win)")
@@ -170,7 +180,11 @@ func fromEnvironment(set *pflag.FlagSet) error {
 			values = filepath.SplitList(value)
 		}
 		for _, v := range values {
-			if err := set.Set(f.Name, v); err != nil {
+			err := set.Set(f.Name, v)
+			if gone, ok := errors.AsType[removed](err); ok {
+				err = gone
+			}
+			if err != nil {
 				failed = fault.Usage("%s: %w", name, err)
 			}
 		}
@@ -245,16 +259,33 @@ func (s *session) settings() (app.Settings, error) {
 	if f.noDiscovery {
 		out.Discovery = config.DiscoveryOff
 	}
-	for name, value := range f.limits {
-		if out.Limits, err = out.Limits.Set(name, *value); err != nil {
-			return out, fault.Usage("%w", err)
-		}
+	if out.Limits, err = s.limits(); err != nil {
+		return out, err
 	}
 	if out.Scripts, err = s.scripts(); err != nil {
 		return out, err
 	}
+	if out.Code, err = s.code(); err != nil {
+		return out, err
+	}
 	out.Upstream, err = s.upstream()
 	return out, err
+}
+
+// limits are those that were set. That one was not can mean more than its default
+// (B1 7.9).
+func (s *session) limits() (config.Values, error) {
+	var out config.Values
+	for _, l := range config.Limits() {
+		if l.Flag == "" || !s.given(l.Flag) {
+			continue
+		}
+		var err error
+		if out, err = out.Set(l.Name, *s.flags.limits[l.Name]); err != nil {
+			return out, fault.Usage("%w", err)
+		}
+	}
+	return out, nil
 }
 
 // homeDir is METIER_HOME, or the user's data directory.

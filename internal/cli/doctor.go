@@ -17,13 +17,16 @@ func (s *session) newDoctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what this machine can confine, and what would change it",
-		Long: "Try everything that can confine the scripts of skills on this machine, and say in plain words what each holds\n" +
-			"back, why others are not there, and the command that would change it. Also: which programs scripts can be\n" +
-			"run with, where Metier keeps its files, and whether a model answers. No model is asked anything.\n\n" +
-			"It judges by the flags and files that the server is started with; those about scripts, limits and the upstream\n" +
-			"count. The exit status is 0 when scripts can be confined as they ask, and 1 when they cannot.",
+		Long: "Try everything that can confine the scripts of skills and the commands of models on this machine, and say\n" +
+			"in plain words what each holds back, why others are not there, and the command that would change it. Also:\n" +
+			"which programs scripts can be run with, where Metier keeps its files, and whether a model answers. No model\n" +
+			"is asked anything.\n\n" +
+			"It judges by the flags and files that the server is started with; those about scripts, code, limits and the\n" +
+			"upstream count. The exit status is 0 when what may run can be confined as they ask (scripts, if nothing may),\n" +
+			"and 1 when it cannot.",
 		Example: "  metier doctor\n" +
 			"  metier doctor --skills-allow-exec --skills-network-domains api.example.com\n" +
+			"  metier doctor --code-exec --code-exec-allow-install\n" +
 			"  metier doctor --json",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -32,14 +35,49 @@ func (s *session) newDoctor() *cobra.Command {
 	}
 	f := cmd.Flags()
 	s.scriptFlags(f)
+	s.codeFlags(f)
 	s.limitFlags(f, ofTurns)
 	s.upstreamFlags(f)
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-// errUnmet is the end of a doctor that said everything already.
-var errUnmet = errors.New("scripts cannot be confined on this machine as the settings ask")
+// These are the ends of a doctor that said everything already.
+var (
+	errUnmet     = errors.New("scripts cannot be confined on this machine as the settings ask")
+	errCodeUnmet = errors.New("commands cannot be confined on this machine as the settings ask")
+)
+
+// finding is a diagnosis, and how commands would be confined.
+type finding struct {
+	app.Diagnosis
+	Code        app.Code
+	Confinement app.Confinement // of commands; nothing while they are off
+}
+
+// examine looks at all that a doctor tells of.
+func examine(ctx context.Context, settings app.Settings, logger *slog.Logger) (finding, error) {
+	d := finding{Code: settings.Code}
+	var err error
+	if d.Diagnosis, err = app.Examine(ctx, settings, logger); err != nil {
+		return d, err
+	}
+	if settings.Code.Allowed {
+		d.Confinement, err = app.LookAtCode(ctx, settings, logger)
+	}
+	return d, err
+}
+
+// unmet is what cannot be had, of what may run; nil when all can.
+func (d finding) unmet() error {
+	switch {
+	case !d.OK() && (d.Scripts.Allowed || !d.Code.Allowed):
+		return errUnmet
+	case d.Code.Allowed && d.Confinement.Problem != nil:
+		return errCodeUnmet
+	}
+	return nil
+}
 
 func (s *session) doctor(ctx context.Context, asJSON bool) error {
 	ctx, stop := interruptible(ctx)
@@ -52,7 +90,7 @@ func (s *session) doctor(ctx context.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	d, err := app.Examine(ctx, settings, logger)
+	d, err := examine(ctx, settings, logger)
 	if err != nil {
 		return err
 	}
@@ -61,8 +99,8 @@ func (s *session) doctor(ctx context.Context, asJSON bool) error {
 	} else {
 		sayDiagnosis(s.std.Out, d, s.file.paths)
 	}
-	if err == nil && !d.OK() {
-		err = errUnmet
+	if err == nil {
+		err = d.unmet()
 	}
 	return err
 }
@@ -72,6 +110,7 @@ type doctorReport struct {
 	OK           bool          `json:"ok"`
 	System       string        `json:"system"`
 	Scripts      doctorScripts `json:"scripts"`
+	Code         doctorCode    `json:"code"`
 	Backends     []doctorRow   `json:"backends"`
 	Interpreters []doctorTool  `json:"interpreters"`
 	Home         doctorHome    `json:"home"`
@@ -88,6 +127,20 @@ type doctorScripts struct {
 	Domains []string `json:"domains"`
 	Chosen  string   `json:"chosen,omitzero"`
 	Problem string   `json:"problem,omitzero"`
+}
+
+// doctorCode has no index: a password may be part of that.
+type doctorCode struct {
+	Allowed        bool     `json:"allowed"`
+	Unconfined     bool     `json:"unconfined"`
+	Network        string   `json:"network"`
+	Domains        []string `json:"domains"`
+	Install        bool     `json:"install"`
+	Packages       []string `json:"packages"`
+	InstallDomains []string `json:"install_domains"`
+	Chosen         string   `json:"chosen,omitzero"`
+	Gaps           []string `json:"not_confined"`
+	Problem        string   `json:"problem,omitzero"`
 }
 
 type doctorRow struct {
@@ -125,12 +178,17 @@ type doctorPlace struct {
 	Problem string `json:"problem,omitzero"`
 }
 
-func diagnosis(d app.Diagnosis, files []string) doctorReport {
-	r := doctorReport{OK: d.OK(), System: d.System, Files: files, Upstream: doctorPlace{d.Upstream, told(d.UpstreamProblem)}}
+func diagnosis(d finding, files []string) doctorReport {
+	r := doctorReport{OK: d.unmet() == nil, System: d.System, Files: files, Upstream: doctorPlace{d.Upstream, told(d.UpstreamProblem)}}
 	policy := d.Scripts.Policy
 	r.Scripts = doctorScripts{
 		Allowed: d.Scripts.Allowed, Sandbox: policy.Mode.String(), Minimum: policy.Minimum.String(), Backend: policy.Backend,
 		Network: networkWord(d.Scripts.Network), Domains: d.Scripts.Network.Domains, Chosen: d.Chosen, Problem: told(d.Problem),
+	}
+	r.Code = doctorCode{
+		Allowed: d.Code.Allowed, Unconfined: d.Code.Unconfined, Network: networkWord(d.Code.Network), Domains: d.Code.Network.Domains,
+		Install: d.Code.Install, Packages: d.Code.Packages, InstallDomains: d.Code.Domains,
+		Chosen: d.Confinement.Capabilities.Backend, Gaps: d.Confinement.Gaps(), Problem: told(d.Confinement.Problem),
 	}
 	for _, row := range d.Backends {
 		r.Backends = append(r.Backends, doctorBackend(row))

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,14 +30,14 @@ type scriptedBackend struct {
 	says string
 }
 
-func (b scriptedBackend) Name() string                       { return b.able.Backend }
-func (b scriptedBackend) Capabilities() sandbox.Capabilities { return b.able }
-func (b scriptedBackend) Close() error                       { return nil }
-func (b scriptedBackend) Stop()                              {}
+func (b *scriptedBackend) Name() string                       { return b.able.Backend }
+func (b *scriptedBackend) Capabilities() sandbox.Capabilities { return b.able }
+func (b *scriptedBackend) Close() error                       { return nil }
+func (b *scriptedBackend) Stop()                              {}
 
-func (b scriptedBackend) Start(context.Context, sandbox.Launch) (sandbox.Job, error) { return b, nil }
+func (b *scriptedBackend) Start(context.Context, sandbox.Launch) (sandbox.Job, error) { return b, nil }
 
-func (b scriptedBackend) Wait() sandbox.Result {
+func (b *scriptedBackend) Wait() sandbox.Result {
 	return sandbox.Result{Ended: sandbox.Exited, Stdout: sandbox.Output{Head: []byte(b.says), Total: int64(len(b.says))}}
 }
 
@@ -52,7 +54,7 @@ func finder(name string, tier sandbox.Tier, says string, but ...sandbox.Aspect) 
 		able.All = append(able.All, c)
 	}
 	return launch.Finder{Name: name, Tier: tier, Find: func(context.Context, launch.Options) sandbox.Finding {
-		return sandbox.Finding{Name: name, Backend: scriptedBackend{able, says}}
+		return sandbox.Finding{Name: name, Backend: &scriptedBackend{able, says}}
 	}}
 }
 
@@ -84,6 +86,18 @@ func surveys() map[string]app.Scripts {
 	}
 }
 
+// codes are what is said of code on the hosts of surveys: off on one.
+func codes() map[string]app.Code {
+	return map[string]app.Code{
+		"full": {
+			Allowed: true, Install: true, Packages: []string{"requests", "@scope/tool"}, Index: "https://user:hunter2@packages.example/simple",
+			Network: launch.Network{Domains: []string{"a.example"}},
+		},
+		"none":      {Allowed: true, Install: true, Domains: []string{"packages.example"}},
+		"preferred": {Allowed: true, Unconfined: true, Install: true, Domains: []string{}, Network: launch.Network{Open: true}},
+	}
+}
+
 // measured is what each host says otherwise.
 var measured = regexp.MustCompile(`, on \w+|with \d+ MiB free`)
 
@@ -106,9 +120,10 @@ func TestDoctor(t *testing.T) {
 				t.Fatal(err)
 			}
 			scripts.Interpreters = interpreter.Options{Path: bin, System: []string{"/usr"}}
-			d, err := app.Examine(t.Context(), app.Settings{
-				Home: filepath.Join(base, "home"), Scripts: scripts, Upstream: app.Upstream{URL: app.Demo},
-			}, slog.New(slog.DiscardHandler))
+			settings := app.Settings{
+				Home: filepath.Join(base, "home"), Scripts: scripts, Code: codes()[name], Upstream: app.Upstream{URL: app.Demo},
+			}
+			d, err := examine(t.Context(), settings, slog.New(slog.DiscardHandler))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,8 +135,12 @@ func TestDoctor(t *testing.T) {
 			sayDiagnosis(&out, d, []string{"metier.toml"})
 			got := measured.ReplaceAllString(strings.ReplaceAll(out.String(), base, "/base"), "...")
 			golden(t, filepath.Join("testdata", "doctor", name+".txt"), got)
-			if r := diagnosis(d, nil); r.OK != d.OK() || len(r.Backends) != len(d.Backends) || r.Scripts.Chosen != d.Chosen {
+			r := diagnosis(d, nil)
+			if r.OK != (d.unmet() == nil) || len(r.Backends) != len(d.Backends) || r.Scripts.Chosen != d.Chosen || r.Code.Allowed != d.Code.Allowed || r.Code.Chosen != d.Confinement.Capabilities.Backend {
 				t.Errorf("the JSON says otherwise: %+v", r)
+			}
+			if text := got + fmt.Sprintf("%+v", r); strings.Contains(text, "hunter2") {
+				t.Errorf("the password is told: %s", text)
 			}
 		})
 	}
@@ -178,12 +197,42 @@ func TestOpens(t *testing.T) {
 		{"sandbox-memory", "104857600", false},
 		{"sandbox-launches", "17", true},
 		{"artifacts", "1099511627776", false},
+		{flagCode, "true", true},
+		{flagCode, "false", false},
+		{flagUnconfined, "true", true},
+		{flagUnconfined, "false", false},
+		{flagInstall, "true", true},
+		{flagInstall, "false", false},
+		{flagPackages, "requests", false},
+		{flagIndex, "https://packages.example/simple", true},
+		{flagInstallDomains, "packages.example", true},
+		{flagInstallDomains, "", true},
+		{flagCodeNetwork, "true", true},
+		{flagCodeNetwork, "false", false},
+		{flagCodeDomains, "a.example", true},
+		{flagTemperature, "2", false},
+		{flagShell, "/bin/sh", true},
+		{"code-exec-timeout", "120", false},
+		{"code-exec-timeout", "121", true},
+		{"code-exec-timeout", "x", true},
+		{"code-exec-max-output", "32768", false},
+		{"code-exec-max-output", "32769", true},
+		{"workspace", "1073741825", true},
+		{"workspace", "1048576", false},
 	} {
 		if got := opens(c.flag, []string{c.value}) != ""; got != c.opens {
 			t.Errorf("%s = %q opens something: %v", c.flag, c.value, got)
 		}
 	}
-	if opens(flagDomains, nil) != "" {
-		t.Error("an empty list opens something")
+	for _, flag := range []string{flagDomains, flagCodeDomains} {
+		if opens(flag, nil) != "" {
+			t.Errorf("an empty list of %s opens something", flag)
+		}
+	}
+	harmless := []string{flagPackages, flagTemperature, "packages"}
+	for _, flag := range family() {
+		if opens(flag, []string{"true"}) == "" && opens(flag, []string{"99999999999999"}) == "" && !slices.Contains(harmless, flag) {
+			t.Errorf("a file that was only found may say anything of %s", flag)
+		}
 	}
 }

@@ -15,10 +15,12 @@ import (
 
 // sayDiagnosis says a diagnosis to a person who has never heard of a namespace. What is
 // most important comes first.
-func sayDiagnosis(w io.Writer, d app.Diagnosis, files []string) {
+func sayDiagnosis(w io.Writer, d finding, files []string) {
 	fmt.Fprintf(w, "Scripts of skills on this machine (%s)\n", d.System)
-	sayVerdict(w, d)
-	fmt.Fprintf(w, "\nWhat can confine a script here\n")
+	sayVerdict(w, d.Diagnosis)
+	fmt.Fprintf(w, "\nFiles and commands of models on this machine\n")
+	sayCodeVerdict(w, d)
+	fmt.Fprintf(w, "\nWhat can confine a script or a command here\n")
 	for _, row := range d.Backends {
 		sayBackend(w, row, row.Name == d.Chosen)
 	}
@@ -27,7 +29,7 @@ func sayDiagnosis(w io.Writer, d app.Diagnosis, files []string) {
 		sayProgram(w, p)
 	}
 	fmt.Fprintf(w, "\nWhere Metier keeps its files (METIER_HOME)\n")
-	sayHome(w, d)
+	sayHome(w, d.Diagnosis)
 	fmt.Fprintf(w, "\nModel\n")
 	if d.UpstreamProblem != nil {
 		item(w, d.UpstreamProblem.Error())
@@ -66,7 +68,7 @@ func sayVerdict(w io.Writer, d app.Diagnosis) {
 	if policy.Backend != "" {
 		item(w, fmt.Sprintf("Only %s may confine them (--%s).", policy.Backend, flagBackend))
 	}
-	sayNetwork(w, d.Scripts.Network)
+	sayNetwork(w, d.Scripts.Network, flagAllowNetwork, flagDomains)
 	if d.Problem != nil {
 		sayRefused(w, d)
 		return
@@ -103,12 +105,13 @@ func sayRefused(w io.Writer, d app.Diagnosis) {
 	}
 }
 
-func sayNetwork(w io.Writer, n launch.Network) {
+// sayNetwork names a network, and the flag that gives all or a part of it.
+func sayNetwork(w io.Writer, n launch.Network, all, part string) {
 	switch {
 	case n.Open:
-		item(w, fmt.Sprintf("Network: everything that this machine reaches, itself included (--%s).", flagAllowNetwork))
+		item(w, fmt.Sprintf("Network: everything that this machine reaches, itself included (--%s).", all))
 	case len(n.Domains) > 0:
-		item(w, fmt.Sprintf("Network: %s and nothing else (--%s).", strings.Join(n.Domains, ", "), flagDomains))
+		item(w, fmt.Sprintf("Network: %s and nothing else (--%s).", strings.Join(n.Domains, ", "), part))
 	default:
 		item(w, "Network: none.")
 	}
@@ -126,7 +129,7 @@ func sayBackend(w io.Writer, row launch.Row, chosen bool) {
 		return
 	}
 	if row.Capabilities.Tier == sandbox.TierNone && !chosen {
-		item(w, fmt.Sprintf("%s: no confinement. A script can do whatever you can do; only --%s preferred or off take it.", row.Name, flagSandbox))
+		item(w, fmt.Sprintf("%s: no confinement. A script can do whatever you can do; only --%s preferred or off take it, or for commands --%s.", row.Name, flagSandbox, flagUnconfined))
 		return
 	}
 	head := fmt.Sprintf("%s: %s", row.Name, tierWords(row.Capabilities.Tier))

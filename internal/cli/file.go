@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -37,7 +38,7 @@ func (s *session) fromFiles(set *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
-	serve, skills := config.ReadServe(d), config.ReadSkills(d)
+	serve, skills, code := config.ReadServe(d), config.ReadSkills(d), config.ReadCode(d)
 	s.file = file{
 		paths: paths, found: len(s.flags.configs) == 0, from: map[string]string{}, discovery: skills.Discovery,
 		models: config.ReadModels(d), llms: config.ReadLLMs(d), keys: config.ReadKeys(d),
@@ -48,7 +49,7 @@ func (s *session) fromFiles(set *pflag.FlagSet) error {
 	if set.Lookup("upstream") == nil {
 		s.file.llms = nil // the command asks no model, so none must be picked
 	}
-	return s.apply(set, append(serve, skills.Settings...))
+	return s.apply(set, slices.Concat(serve, skills.Settings, code))
 }
 
 // openFiles reads those that were named, or the one in the working directory if

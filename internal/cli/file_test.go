@@ -21,7 +21,8 @@ func TestServeWithKeys(t *testing.T) {
 	key, hash := access.NewKey()
 	dir := t.TempDir()
 	conf := filepath.Join(dir, "metier.toml")
-	text := "[serve]\nhost = \"0.0.0.0\"\nport = 0\nupstream = \"demo\"\n[skills]\nno-skills = true\n[key.laptop]\nhash = \"" + hash + "\"\n"
+	text := "[serve]\nhost = \"0.0.0.0\"\nport = 0\nupstream = \"demo\"\n[skills]\nno-skills = true\n" +
+		"[code]\ncode-exec-allow-install = true\n[key.laptop]\nhash = \"" + hash + "\"\n"
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -40,6 +41,9 @@ func TestServeWithKeys(t *testing.T) {
 		http.DefaultClient.CloseIdleConnections()
 		if code := <-ended; code != 0 {
 			t.Errorf("serve ended with %d: %s", code, said.String())
+		}
+		if !strings.Contains(said.String(), "code: off; --code-exec turns it on\n") {
+			t.Errorf("serve said nothing of code that waits: %s", said.String())
 		}
 		if !strings.Contains(said.String(), "keys: 1; a request needs one") || strings.Contains(said.String(), hash) {
 			t.Errorf("serve said %s", said.String())

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/metier-run/metier/internal/app"
+	"github.com/metier-run/metier/internal/code"
 	"github.com/metier-run/metier/internal/fault"
 	"github.com/metier-run/metier/internal/gateway"
 	"github.com/metier-run/metier/internal/llm"
@@ -23,6 +24,7 @@ type runFlags struct {
 	input      string
 	showPrompt bool
 	asJSON     bool
+	attach     []string
 }
 
 func (s *session) newRun() *cobra.Command {
@@ -45,10 +47,12 @@ func (s *session) newRun() *cobra.Command {
 	set := cmd.Flags()
 	s.registryFlags(set)
 	s.scriptFlags(set)
+	s.codeFlags(set)
 	s.limitFlags(set, ofTurns)
 	s.upstreamFlags(set)
 	s.conversationFlags(set)
 	set.StringVar(&f.input, "input", "", "file with the message, or with text that follows it; - is standard input")
+	set.StringArrayVar(&f.attach, flagAttach, nil, "file to put into the model's working directory (repeatable; needs --"+flagCode+")")
 	set.BoolVar(&f.showPrompt, "show-prompt", false, "print what the model would be told, and ask nothing")
 	set.BoolVar(&f.asJSON, "json", false, "print the answer, its rounds and its calls as JSON")
 	return cmd
@@ -73,7 +77,17 @@ func (s *session) run(ctx context.Context, f runFlags, args []string) error {
 	if err != nil && !f.showPrompt {
 		return err
 	}
-	t, err := a.Gateway.Prepare(ctx, s.request(model, []llm.Message{llm.TextMessage(llm.User, message)}, s.flags.skills))
+	files, err := attach(a, f.attach)
+	if err != nil {
+		return err
+	}
+	work := a.OpenCode()
+	defer closeCode(ctx, work, s)
+	ask := llm.TextMessage(llm.User, message)
+	if work != nil {
+		ask.Tail = work.Attach(files)
+	}
+	t, err := a.Gateway.Prepare(ctx, s.request(model, []llm.Message{ask}, s.flags.skills, work))
 	if err != nil {
 		return usageOf(err)
 	}
@@ -137,7 +151,9 @@ func (s *session) open(ctx context.Context) (*app.App, error) {
 		s.sayNotLoaded(listing(a.Skills()))
 	}
 	confinement, on := a.Confinement()
-	sayConfinement(s.std.Err, confinement, on)
+	sayConfinement(s.std.Err, "scripts", confinement, on)
+	code, on := a.CodeConfinement()
+	sayConfinement(s.std.Err, "code", code, on)
 	return a, nil
 }
 
@@ -156,8 +172,18 @@ func (s *session) pickModel(ctx context.Context, a *app.App) (string, error) {
 	return models[0].ID, nil
 }
 
-func (s *session) request(model string, messages []llm.Message, skills []string) gateway.Request {
-	return gateway.Request{Request: &llm.Request{Model: model, Messages: messages}, Skills: skills}
+func (s *session) request(model string, messages []llm.Message, skills []string, work *code.Conversation) gateway.Request {
+	return gateway.Request{Request: &llm.Request{Model: model, Messages: messages}, Skills: skills, Conversation: work, Progress: true}
+}
+
+// closeCode ends a conversation's code work, if there is any.
+func closeCode(ctx context.Context, work *code.Conversation, s *session) {
+	if work == nil {
+		return
+	}
+	if err := work.Close(context.WithoutCancel(ctx)); err != nil {
+		fmt.Fprintln(s.std.Err, sentence(err))
+	}
 }
 
 // usageOf makes an unknown skill on the command line a wrong call.
@@ -208,7 +234,7 @@ type reply struct {
 
 // answer runs a turn and prints it as it comes, or whole as JSON.
 func (s *session) answer(ctx context.Context, t *gateway.Turn, asJSON bool) error {
-	v := &view{out: s.std.Out, err: s.std.Err}
+	v := &view{out: s.std.Out, err: s.std.Err, progress: progress{out: s.std.Err}}
 	if asJSON {
 		v.out = io.Discard
 	}
@@ -239,9 +265,14 @@ type view struct {
 	text     strings.Builder
 	calls    []callRow
 	open     bool // the last line of out has no end yet
+	progress progress
 }
 
 func (v *view) see(s turn.Signal) error {
+	if s.Kind != turn.Delta {
+		v.end()
+		defer v.progress.see(s)
+	}
 	switch s.Kind {
 	case turn.Delta:
 		if s.Piece.Choice != 0 || s.Piece.Text == "" {
@@ -257,7 +288,6 @@ func (v *view) see(s turn.Signal) error {
 			OK: s.Result.OK, Bytes: len(s.Result.Text),
 		}
 		v.calls = append(v.calls, row)
-		v.end()
 		fmt.Fprintln(v.err, row.line())
 	}
 	return nil
@@ -265,8 +295,11 @@ func (v *view) see(s turn.Signal) error {
 
 func (r callRow) line() string {
 	what := r.Tool
-	if r.Skill != "" {
+	switch {
+	case r.Skill != "":
 		what += " " + r.Skill + "/" + r.Detail
+	case r.Detail != "":
+		what += " " + r.Detail
 	}
 	if !r.OK {
 		what += " (refused)"

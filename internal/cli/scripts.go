@@ -41,7 +41,7 @@ type scriptFlags struct {
 func (s *session) scriptFlags(set *pflag.FlagSet) {
 	f := &s.flags.scripts
 	set.BoolVar(&f.allow, flagAllowExec, false, "let a model run the scripts that skills ship (metier doctor says how they are confined here)")
-	set.StringVar(&f.sandbox, flagSandbox, sandbox.Required.String(), "what becomes of scripts that cannot be confined enough: required refuses them, preferred runs them and names the gaps, off confines none")
+	set.StringVar(&f.sandbox, flagSandbox, sandbox.Required.String(), "what becomes of scripts and commands that cannot be confined enough: required refuses them, preferred runs them and names the gaps, off confines none")
 	set.BoolVar(&f.allowNetwork, flagAllowNetwork, false, "let scripts reach the network, that of this machine included")
 	set.StringSliceVar(&f.domains, flagDomains, nil, "host that scripts may reach, and no other: example.com, *.example.com or example.com:8443 (repeatable, or with commas)")
 	set.StringVar(&f.minimum, flagMinimum, sandbox.TierFull.String(), "weakest confinement that counts as enough: strong, full, partial or weak")
@@ -101,32 +101,35 @@ const notConfined = "Not confined on this host: "
 // sayScripts tells whether scripts run, what does not confine them, and which network
 // they have. That they are off needs no word.
 func sayScripts(w io.Writer, c app.Confinement, on bool) {
-	sayConfinement(w, c, on)
-	switch {
-	case !on || c.Problem != nil:
-	case c.Network == sandbox.NetworkOpen:
-		fmt.Fprintf(w, "scripts: the network is open to them (--%s)\n", flagAllowNetwork)
-	case c.Network == sandbox.NetworkProxied:
-		fmt.Fprintf(w, "scripts: the network is open to them for %s only\n", printable(strings.Join(c.Domains, ", ")))
+	sayConfinement(w, "scripts", c, on)
+	if on && c.Problem == nil {
+		sayNetworks(w, "scripts", flagAllowNetwork, c)
 	}
 }
 
-// sayConfinement is sayScripts without what the operator chose by name.
-func sayConfinement(w io.Writer, c app.Confinement, on bool) {
+// sayNetworks names the network that scripts or commands have, if any, and the flag that
+// opens it whole.
+func sayNetworks(w io.Writer, what, flag string, c app.Confinement) {
+	switch c.Network {
+	case sandbox.NetworkOpen:
+		fmt.Fprintf(w, "%s: the network is open to them (--%s)\n", what, flag)
+	case sandbox.NetworkProxied:
+		fmt.Fprintf(w, "%s: the network is open to them for %s only\n", what, printable(strings.Join(c.Domains, ", ")))
+	}
+}
+
+// sayConfinement is what a start says of scripts, or of code, without what the operator
+// chose by name.
+func sayConfinement(w io.Writer, what string, c app.Confinement, on bool) {
 	switch {
 	case !on:
 	case c.Problem != nil:
-		fmt.Fprintf(w, "scripts: refused on this host: %s (metier doctor says more)\n", printable(c.Problem.Error()))
+		fmt.Fprintf(w, "%s: refused on this host: %s (metier doctor says more)\n", what, printable(c.Problem.Error()))
 	default:
-		fmt.Fprintf(w, "scripts: on, sandbox %s (%s)\n", c.Capabilities.Backend, c.Capabilities.Tier)
-		sayGaps(w, c)
-	}
-}
-
-// sayGaps names what is not confined, if anything.
-func sayGaps(w io.Writer, c app.Confinement) {
-	if gaps := c.Gaps(); len(gaps) > 0 {
-		fmt.Fprintf(w, "scripts: %s%s\n", notConfined, strings.Join(gaps, "; "))
+		fmt.Fprintf(w, "%s: on, sandbox %s (%s)\n", what, c.Capabilities.Backend, c.Capabilities.Tier)
+		if gaps := c.Gaps(); len(gaps) > 0 {
+			fmt.Fprintf(w, "%s: %s%s\n", what, notConfined, strings.Join(gaps, "; "))
+		}
 	}
 }
 

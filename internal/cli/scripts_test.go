@@ -49,7 +49,7 @@ func TestSayScripts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var full, brief strings.Builder
 			sayScripts(&full, c.confinement, !c.off)
-			sayConfinement(&brief, c.confinement, !c.off)
+			sayConfinement(&brief, "scripts", c.confinement, !c.off)
 			if d := cmp.Diff([]string{c.want, c.brief}, []string{full.String(), brief.String()}); d != "" {
 				t.Error(d)
 			}

@@ -42,6 +42,7 @@ func (s *session) newServe() *cobra.Command {
 	f := cmd.Flags()
 	s.registryFlags(f)
 	s.scriptFlags(f)
+	s.codeFlags(f)
 	s.limitFlags(f, func(config.Name) bool { return true })
 	s.upstreamFlags(f)
 	f.StringVar(&s.flags.host, "host", defaultHost, "address to listen on")
@@ -146,5 +147,7 @@ func (s *session) welcome(a *app.App, l net.Listener) {
 	}
 	confinement, on := a.Confinement()
 	sayScripts(s.std.Err, confinement, on)
+	code, _ := a.CodeConfinement()
+	s.sayCode(s.std.Err, a.Settings.Code, code)
 	fmt.Fprintf(s.std.Out, "listening on http://%s\n", l.Addr())
 }

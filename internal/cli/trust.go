@@ -100,19 +100,40 @@ func opens(flag string, values []string) string {
 		return when(err != nil || tier < sandbox.TierFull, "loosen the sandbox")
 	case flagBackend:
 		return "choose the sandbox"
+	case flagCode:
+		return when(on, "let a model run commands")
+	case flagUnconfined:
+		return when(on, "loosen the sandbox")
+	case flagInstall:
+		return when(on, "have packages installed")
+	case flagIndex, flagInstallDomains:
+		return "choose where packages come from"
+	case flagCodeNetwork:
+		return when(on, "give commands the network")
+	case flagCodeDomains:
+		return "give commands a network"
+	case flagShell:
+		return "choose the shell"
 	}
 	return widens(flag, values[0])
 }
 
-// widens says that a setting lets a script have more time, memory or room than it has
-// by default.
+// widens says that a setting lets a script or a command have more time, memory or room
+// than it has by default.
 func widens(flag, value string) string {
+	who := "scripts"
+	switch {
+	case strings.HasPrefix(flag, "code-exec-"), flag == string(config.WorkspaceBytes):
+		who = "commands"
+	case strings.HasPrefix(flag, "sandbox-"), strings.HasPrefix(flag, "skills-run-"):
+	default:
+		return ""
+	}
 	for _, l := range config.Limits() {
-		if l.Flag != flag || l.Flag == "" || !strings.HasPrefix(flag, "sandbox-") && !strings.HasPrefix(flag, "skills-run-") {
-			continue
+		if l.Flag == flag {
+			n, err := strconv.ParseInt(value, 10, 64)
+			return when(err != nil || n > l.Default, "give "+who+" more than they have by default")
 		}
-		n, err := strconv.ParseInt(value, 10, 64)
-		return when(err != nil || n > l.Default, "give scripts more than they have by default")
 	}
 	return ""
 }

@@ -156,13 +156,10 @@ func extension(kind, sub string) string {
 	return ""
 }
 
-// stage writes the files into a workspace, and gives back a sentence for each that
-// could not be.
-func (a *Attachments) stage(root *guard.Root) (problems []string) {
-	if a == nil {
-		return nil
-	}
-	for _, f := range a.files {
+// stage writes the files from a number on into a workspace, and gives back a sentence
+// for each that could not be.
+func (a *Attachments) stage(root *guard.Root, from int) (problems []string) {
+	for _, f := range a.files[from:] {
 		data, err := f.Data()
 		if err == nil {
 			err = root.WriteFile(f.name, data, 0o644)

@@ -15,7 +15,7 @@ import (
 	"github.com/metier-run/metier/internal/llm"
 )
 
-func file(name, media, text string) llm.Attachment {
+func sent(name, media, text string) llm.Attachment {
 	return llm.Attachment{Name: name, MediaType: media, Size: int64(len(text)), Data: func() ([]byte, error) { return []byte(text), nil }}
 }
 
@@ -44,7 +44,7 @@ func TestAttachmentNames(t *testing.T) {
 		{strings.Repeat("é", 300), "", strings.Repeat("é", longestName/2)},
 	}
 	for _, tt := range tests {
-		if got := nameOf(file(tt.name, tt.media, "")); got != tt.want {
+		if got := nameOf(sent(tt.name, tt.media, "")); got != tt.want {
 			t.Errorf("%q, %q: %q, want %q", tt.name, tt.media, got, tt.want)
 		}
 	}
@@ -60,14 +60,14 @@ func TestAttachments(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := NewAttachments(limits)
-	broken := file("broken.bin", "", "x")
+	broken := sent("broken.bin", "", "x")
 	broken.Data = func() ([]byte, error) { return nil, errors.New("its base64 is broken") }
 	var notes []string
 	for _, message := range [][]llm.Attachment{
-		{file("a.csv", "", "one"), file("A.csv", "", "two")},
+		{sent("a.csv", "", "one"), sent("A.csv", "", "two")},
 		nil,
-		{file("", "image/png", "three"), file("large.bin", "", strings.Repeat("x", 4096)), broken},
-		{file("a.csv", "", "four"), file("more.txt", "", "five")},
+		{sent("", "image/png", "three"), sent("large.bin", "", strings.Repeat("x", 4096)), broken},
+		{sent("a.csv", "", "four"), sent("more.txt", "", "five")},
 	} {
 		notes = append(notes, a.Add(message))
 	}
@@ -86,7 +86,7 @@ func TestAttachments(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	problems := a.stage(root)
+	problems := a.stage(root, 0)
 	if want := []string{"Note: the attached file broken.bin is not in the working directory: its base64 is broken."}; !cmp.Equal(want, problems) {
 		t.Errorf("problems: %q", problems)
 	}
@@ -105,7 +105,7 @@ func TestAttachments(t *testing.T) {
 func FuzzAttachmentName(f *testing.F) {
 	f.Add("a/../b", "image/png")
 	f.Fuzz(func(t *testing.T, name, media string) {
-		got := nameOf(file(name, media, ""))
+		got := nameOf(sent(name, media, ""))
 		if clean, err := guard.Clean(got); err != nil || clean != got || strings.Contains(got, "/") {
 			t.Errorf("%q becomes %q: %v", name, got, err)
 		}

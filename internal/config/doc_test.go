@@ -38,6 +38,7 @@ func TestDocumentation(t *testing.T) {
 		}
 		ReadServe(d)
 		ReadSkills(d)
+		ReadCode(d)
 		ReadLLMs(d)
 		ReadKeys(d)
 		ReadModels(d)
@@ -48,7 +49,7 @@ func TestDocumentation(t *testing.T) {
 			known[s.path[0]] = append(known[s.path[0]], s.known...)
 		}
 	}
-	for _, section := range []string{"serve", "skills", "llm", "key", "model"} {
+	for _, section := range []string{"serve", "skills", "code", "llm", "key", "model"} {
 		if len(known[section]) == 0 {
 			t.Errorf("no example shows [%s]", section)
 		}

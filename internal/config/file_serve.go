@@ -17,7 +17,7 @@ type Setting struct {
 	From string
 }
 
-// ReadServe reads [serve]: the flags that are not about skills, limits included.
+// ReadServe reads [serve]: the flags that are not about skills or code, limits included.
 func ReadServe(d *Document) []Setting {
 	s := settings{table: d.Top().Table("serve")}
 	s.text("host")
@@ -29,7 +29,7 @@ func ReadServe(d *Document) []Setting {
 	s.variable("upstream-key-env")
 	s.choice("log-level", "debug", "info", "warn", "error")
 	s.yes("log-json")
-	s.limits(func(l Limit) bool { return !aboutSkills(l) })
+	s.limits(func(l Limit) bool { return !aboutSkills(l) && !aboutCode(l) })
 	return s.read
 }
 

@@ -22,6 +22,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 type all struct {
 	Serve  []config.Setting
 	Skills config.Skills
+	Code   []config.Setting
 	LLMs   config.LLMs
 	Keys   []config.Key
 	Models map[string]config.Model
@@ -32,7 +33,7 @@ func read(sources ...config.Source) (all, error) {
 	if err != nil {
 		return all{}, err
 	}
-	a := all{config.ReadServe(d), config.ReadSkills(d), config.ReadLLMs(d), config.ReadKeys(d), config.ReadModels(d)}
+	a := all{config.ReadServe(d), config.ReadSkills(d), config.ReadCode(d), config.ReadLLMs(d), config.ReadKeys(d), config.ReadModels(d)}
 	return a, d.Check()
 }
 
@@ -113,6 +114,22 @@ func TestWhole(t *testing.T) {
 			},
 			Discovery: config.DiscoveryNamed,
 		},
+		Code: []config.Setting{
+			{Flag: "code-exec", Values: []string{"true"}, From: "conf/metier.toml:43:1: [code] code-exec"},
+			{Flag: "code-exec-unconfined", Values: []string{"false"}, From: "conf/metier.toml:44:1: [code] code-exec-unconfined"},
+			{Flag: "code-exec-allow-install", Values: []string{"true"}, From: "conf/metier.toml:45:1: [code] code-exec-allow-install"},
+			{Flag: "code-exec-packages", Values: []string{"requests", "@scope/tool"}, From: "conf/metier.toml:46:1: [code] code-exec-packages"},
+			{Flag: "code-exec-install-index", Values: []string{"https://packages.example/simple"}, From: "conf/metier.toml:47:1: [code] code-exec-install-index"},
+			{Flag: "code-exec-install-domains", Values: []string{"packages.example", "*.files.example"}, From: "conf/metier.toml:48:1: [code] code-exec-install-domains"},
+			{Flag: "code-exec-allow-network", Values: []string{"false"}, From: "conf/metier.toml:49:1: [code] code-exec-allow-network"},
+			{Flag: "code-exec-network-domains", Values: []string{"api.example"}, From: "conf/metier.toml:50:1: [code] code-exec-network-domains"},
+			{Flag: "code-exec-temperature", Values: []string{"0.2"}, From: "conf/metier.toml:51:1: [code] code-exec-temperature"},
+			{Flag: "code-exec-shell", Values: []string{"conf/bin/bash"}, From: "conf/metier.toml:52:1: [code] code-exec-shell"},
+			{Flag: "code-exec-timeout", Values: []string{"60"}, From: "conf/metier.toml:53:1: [code] code-exec-timeout"},
+			{Flag: "code-exec-max-output", Values: []string{"65536"}, From: "conf/metier.toml:54:1: [code] code-exec-max-output"},
+			{Flag: "workspace", Values: []string{"1048576"}, From: "conf/metier.toml:55:1: [code] workspace"},
+			{Flag: "packages", Values: []string{"2097152"}, From: "conf/metier.toml:56:1: [code] packages"},
+		},
 		LLMs: config.LLMs{
 			{ID: "local", Type: "openai", BaseURL: "http://127.0.0.1:8080/v1", From: "conf/metier.toml:21:6: [llm.local]"},
 			{ID: "vendor", Type: "openai", KeyEnv: "VENDOR_KEY", From: "conf/metier.toml:24:6: [llm.vendor]"},
@@ -171,14 +188,31 @@ discovery = "off"
 declares = true
 parsed = false
 context = 32768
+[code]
+code-exec = true
+code-exec-unconfined = false
+code-exec-allow-install = true
+code-exec-packages = ["requests", "@scope/tool"]
+code-exec-install-index = "https://packages.example/simple"
+code-exec-install-domains = ["packages.example", "*.files.example"]
+code-exec-allow-network = false
+code-exec-network-domains = ["api.example"]
+code-exec-temperature = 0.2
+code-exec-shell = "bin/bash"
+code-exec-timeout = 60
+code-exec-max-output = 65536
+workspace = 1048576
+packages = 2097152
 `
 
 // TestMerge: later files win key by key, lists are replaced whole, and paths are
 // relative to the file that has them.
 func TestMerge(t *testing.T) {
 	got, err := read(
-		config.Source{Name: "base/metier.toml", Text: []byte("[serve]\nhost='a'\nport=1\n[skills]\nskills-dir=['no/such','other']\n[key.k]\nenv='K'\nskills=['x','y']\n")},
-		config.Source{Name: "here/local.toml", Text: []byte("[serve]\nport=2\n[skills]\nskills-dir=['mine']\n[key.k]\nskills=[]\n[key.l]\nenv='L'\n")},
+		config.Source{Name: "base/metier.toml", Text: []byte("[serve]\nhost='a'\nport=1\n[skills]\nskills-dir=['no/such','other']\n[key.k]\nenv='K'\nskills=['x','y']\n" +
+			"[code]\ncode-exec-install-domains=['a.example']\ncode-exec-network-domains=['a.example']\ncode-exec-temperature=1\ncode-exec-timeout=9\n")},
+		config.Source{Name: "here/local.toml", Text: []byte("[serve]\nport=2\n[skills]\nskills-dir=['mine']\n[key.k]\nskills=[]\n[key.l]\nenv='L'\n" +
+			"[code]\ncode-exec-install-domains=[]\ncode-exec-network-domains=[]\ncode-exec-temperature=-1\n")},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -189,6 +223,13 @@ func TestMerge(t *testing.T) {
 			{Flag: "port", Values: []string{"2"}},
 		},
 		Skills: config.Skills{Settings: []config.Setting{{Flag: "skills-dir", Values: []string{"here/mine"}}}},
+		// A list of hosts for installs is set without one, too: it holds none back.
+		Code: []config.Setting{
+			{Flag: "code-exec-install-domains", Values: []string{""}},
+			{Flag: "code-exec-network-domains", Values: []string{}},
+			{Flag: "code-exec-temperature", Values: []string{"-1"}},
+			{Flag: "code-exec-timeout", Values: []string{"9"}},
+		},
 		Keys:   []config.Key{{ID: "k", Env: "K", Skills: []string{}}, {ID: "l", Env: "L"}},
 		Models: map[string]config.Model{},
 	}

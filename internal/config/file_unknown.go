@@ -12,7 +12,7 @@ import (
 // are known to the hints, so that a slip in their names is told apart from one
 // in the version.
 func later() []string {
-	return []string{"agent", "skill", "plugin", "worker", "mcp", "code", "children", "run", "remote"}
+	return []string{"agent", "skill", "plugin", "worker", "mcp", "children", "run", "remote"}
 }
 
 // unknown yields a problem for each key that nobody asked for, here and below.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/metier-run/metier/internal/access"
 	"github.com/metier-run/metier/internal/admission"
+	"github.com/metier-run/metier/internal/code"
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/continuity"
 	"github.com/metier-run/metier/internal/disclosure"
@@ -53,6 +54,11 @@ type Options struct {
 	// owner is the caller of each request.
 	Runner  toolskill.Runner
 	Scripts toolskill.Scripts
+	// Code gives conversations a workspace and the tools that work in it; nil gives
+	// none. Temperature is what a turn with these tools asks for where its client does
+	// not say; nil leaves that to the upstream (B1 18.5).
+	Code        *code.Service
+	Temperature *float64
 	// Record, if set, is told of each turn's end with what went over the wire.
 	Record Recorder
 }
@@ -99,6 +105,14 @@ type Request struct {
 	Header http.Header
 	// EndUser is whom the caller acts for, if it says so.
 	EndUser string
+	// Files are the files that a message holds; nil finds none. A conversation that
+	// goes on is given its files by whoever holds it.
+	Files func(llm.Message) []llm.Attachment
+	// Conversation is the code work that the request goes on with; nil is a workspace
+	// of its own, gone when the turn has ended.
+	Conversation *code.Conversation
+	// Progress has the turn's watcher told of calls that are written and what they say.
+	Progress bool
 	// Expand fills the parts and calls of a message that holds only its wire form;
 	// nil when all are filled.
 	Expand func(llm.Message) llm.Message
@@ -112,6 +126,7 @@ type Turn struct {
 	plan     selection
 	start    journal.TurnStarted
 	tools    tool.Set
+	work     *code.Conversation // nil without code work
 	memory   memory
 	warnings []string
 	// When the turn has run:
@@ -141,38 +156,79 @@ func (g *Gateway) Prepare(ctx context.Context, r Request) (*Turn, error) {
 	if err != nil {
 		return nil, err
 	}
+	files := g.attach(&r, plan)
 	remembered := g.recall(ctx, &r, caller, plan)
+	r.Rest = g.sample(r, plan, caps)
 	t := &Turn{gateway: g, id: "turn_" + g.o.Host.NewID(), request: r, plan: plan, memory: remembered, warnings: plan.warnings}
 	t.start = journal.TurnStarted{
 		Model: r.Model, Dialect: r.Dialect, Rest: r.Rest, Options: r.Options, Caller: r.Tools,
-		Bounds:        g.bounds,
+		Bounds:        g.boundsOf(plan),
 		ResultsAsUser: !caps.Results,
 		Context:       caps.Context,
 		Snapshot:      plan.digest,
 	}
-	if len(plan.selected)+len(plan.advertised) == 0 {
-		return t, nil
-	}
-	told := disclosure.NewPlan(plan.selected, plan.advertised, disclosure.Options{
-		Tools: plan.tools, Inline: g.o.Models[r.Model].Inline, Scripts: plan.runs && g.o.Runner.Refusal() == nil, Context: caps.Context,
-	})
-	if t.start.Block, err = told.Render(ctx); err != nil {
+	if err := t.disclose(ctx, caps); err != nil {
 		return nil, fmt.Errorf("prepare turn: %w", err)
 	}
-	if plan.tools {
-		t.tools = g.toolset(plan, caller)
+	if plan.code {
+		if t.work = r.Conversation; t.work == nil {
+			t.work = g.o.Code.Open(artifact.Owner(caller.Tenant, caller.ID), files)
+		}
 	}
+	t.tools = t.toolset(caller)
 	return t, nil
 }
 
-// toolset makes the tools of one request. What its scripts make is its caller's.
-func (g *Gateway) toolset(plan selection, caller access.Caller) tool.Set {
-	o := toolskill.Options{Skills: plan.reachable(), PageBytes: g.page, Scripts: g.o.Scripts}
-	if plan.runs {
-		o.Runner = g.o.Runner
+// disclose renders what the model is told.
+func (t *Turn) disclose(ctx context.Context, caps llm.Capabilities) error {
+	g, plan := t.gateway, t.plan
+	var blocks []string
+	if plan.skills() > 0 {
+		told := disclosure.NewPlan(plan.selected, plan.advertised, disclosure.Options{
+			Tools: plan.tools, Inline: g.o.Models[t.request.Model].Inline, Scripts: plan.runs && g.o.Runner.Refusal() == nil, Context: caps.Context,
+		})
+		block, err := told.Render(ctx)
+		if err != nil {
+			return err
+		}
+		blocks = append(blocks, block)
 	}
-	o.Scripts.Owner = artifact.Owner(caller.Tenant, caller.ID)
-	return toolskill.New(o)
+	if plan.code {
+		taken := func(name string) bool { return declares(t.request.Tools, name) }
+		blocks = append(blocks, disclosure.WorkingWithFiles(g.o.Code.FileTools(taken)))
+	}
+	blocks = slices.DeleteFunc(blocks, func(b string) bool { return b == "" })
+	t.start.Block = strings.Join(blocks, "\n\n")
+	return nil
+}
+
+// toolset makes the tools of one request; nil when it has none. What its scripts make
+// is its caller's.
+func (t *Turn) toolset(caller access.Caller) tool.Set {
+	g, plan := t.gateway, t.plan
+	var skills tool.Set
+	if plan.skills() > 0 && plan.tools {
+		o := toolskill.Options{Skills: plan.reachable(), PageBytes: g.page, Scripts: g.o.Scripts}
+		if plan.runs {
+			o.Runner = g.o.Runner
+		}
+		o.Scripts.Owner = artifact.Owner(caller.Tenant, caller.ID)
+		skills = toolskill.New(o)
+	}
+	if t.work == nil {
+		return skills
+	}
+	return t.work.Tools(skills)
+}
+
+// boundsOf are the bounds of a turn. Where code may run they are wider, unless the
+// operator has set them (seed 1, "Bounds").
+func (g *Gateway) boundsOf(plan selection) journal.Bounds {
+	b := g.bounds
+	if plan.code && !g.o.Limits.IsSet(config.MaxRounds) {
+		b.Rounds = g.o.Limits.Int(config.CodeRounds)
+	}
+	return b
 }
 
 // otherModels refuses members by which routers behind the upstream take another
@@ -209,9 +265,21 @@ func (t *Turn) Run(ctx context.Context, emit func(turn.Signal) error) (turn.Outc
 		w.see(ctx, t, s)
 		return emit(s)
 	})
+	t.leave(ctx)
 	t.remember(ctx, w)
 	w.log(ctx, g.o.Logger, t, err)
 	return t.outcome, err
+}
+
+// leave ends the code work of a request that has none to go on with.
+func (t *Turn) leave(ctx context.Context) {
+	if t.work == nil || t.work == t.request.Conversation {
+		return
+	}
+	// The answer stands; who has the host can clear up.
+	if err := t.work.Close(context.WithoutCancel(ctx)); err != nil {
+		t.gateway.o.Logger.ErrorContext(ctx, "workspace left behind", "turn", t.id, "error", err)
+	}
 }
 
 // conversation names what the turn belongs to, the same for all turns that begin

@@ -59,7 +59,7 @@ func owner(caller access.Caller, header http.Header) string {
 
 // remembers reports whether a turn of this kind can have hidden rounds.
 func (g *Gateway) remembers(r Request, plan selection) bool {
-	return g.o.Continuity != nil && plan.tools && len(plan.selected)+len(plan.advertised) > 0 && r.Options.Choices < 2
+	return g.o.Continuity != nil && (plan.code || plan.tools && plan.skills() > 0) && r.Options.Choices < 2
 }
 
 // expand fills a message's parts and calls.

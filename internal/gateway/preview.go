@@ -42,7 +42,7 @@ func (t *Turn) open(ctx context.Context) (*turn.Driver, *turn.State, error) {
 	}
 	return &turn.Driver{
 		Log: log, At: at, Provider: o.Provider, Tools: t.tools, Host: o.Host,
-		Header: t.header(), Logger: o.Logger,
+		Header: t.header(), Logger: o.Logger, Progress: t.request.Progress,
 	}, &state, nil
 }
 

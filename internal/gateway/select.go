@@ -9,6 +9,7 @@ import (
 
 	"github.com/metier-run/metier/internal/access"
 	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/tool"
 	toolskill "github.com/metier-run/metier/internal/tool/skill"
 	"github.com/metier-run/metier/skill"
 )
@@ -20,10 +21,15 @@ type selection struct {
 	// prompt.
 	tools bool
 	// runs: skills_run is the host's in this request, and not the caller's.
-	runs     bool
+	runs bool
+	// code: the tools that work in a workspace are offered.
+	code     bool
 	digest   string
 	warnings []string
 }
+
+// skills is how many there are.
+func (s selection) skills() int { return len(s.selected) + len(s.advertised) }
 
 // reachable is the union, in order of names.
 func (s selection) reachable() []skill.Skill {
@@ -36,13 +42,14 @@ func (s selection) reachable() []skill.Skill {
 // out where it can only harm.
 func (g *Gateway) choose(r Request, caller access.Caller, caps llm.Capabilities) (selection, error) {
 	snapshot := g.o.Skills()
+	work, warning := g.chooseCode(r, caps)
 	if snapshot == nil {
 		if len(r.Skills) > 0 {
 			return selection{}, refusal("skills", "skills_disabled", "skills are turned off on this server (--no-skills), so %q cannot be used: leave \"skills\" out", r.Skills[0])
 		}
-		return selection{}, nil
+		return selection{code: work, warnings: warning}, nil
 	}
-	s := selection{digest: snapshot.Digest(), tools: caps.Tools() && r.Options.Choice != llm.ChoiceNone}
+	s := selection{digest: snapshot.Digest(), tools: caps.Tools() && r.Options.Choice != llm.ChoiceNone, code: work, warnings: warning}
 	var err error
 	if s.selected, err = pick(snapshot, r.Skills); err != nil {
 		return s, err
@@ -71,6 +78,30 @@ func (g *Gateway) choose(r Request, caller access.Caller, caps llm.Capabilities)
 		s.warnings = append(s.warnings, "skills are not advertised: "+reason)
 	}
 	return s, nil
+}
+
+// chooseCode says whether the tools that work in a workspace are offered. They stay out
+// where discovery does, and where the client brings tools for the same: a model with
+// two shells on two machines mixes them up. Then a warning says so.
+func (g *Gateway) chooseCode(r Request, caps llm.Capabilities) (bool, []string) {
+	if g.o.Code == nil {
+		return false, nil
+	}
+	rival := slices.IndexFunc(r.Tools, func(d llm.Declaration) bool { return tool.Works(d.Name) })
+	reason := ""
+	switch {
+	case r.Options.Choices > 1:
+		reason = "more than one choice is asked for"
+	case !caps.Tools() || r.Options.Choice == llm.ChoiceNone:
+		reason = "no tools may be called"
+	case r.Options.Structured:
+		reason = "the answer must be structured"
+	case rival >= 0:
+		reason = fmt.Sprintf("the request brings a tool of its own for it, %q", r.Tools[rival].Name)
+	default:
+		return true, nil
+	}
+	return false, []string{"code work is left out: " + reason}
 }
 
 // asked is the reason for no discovery that nobody need be told.

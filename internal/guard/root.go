@@ -53,6 +53,27 @@ func (r *Root) Open(name string) (*os.File, error) {
 	return regular(name, f)
 }
 
+// OpenPlain is [Root.Open] for a file that is no link itself: one that was swapped for
+// a link is refused.
+func (r *Root) OpenPlain(name string) (*os.File, error) {
+	clean, err := Clean(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := r.root.Lstat(clean)
+	if err != nil {
+		return nil, refusal(name, err)
+	}
+	f, err := r.Open(clean)
+	if err != nil {
+		return nil, err
+	}
+	if now, err := f.Stat(); err != nil || !os.SameFile(info, now) {
+		return nil, errors.Join(&PathError{Path: name, Err: ErrIrregular}, f.Close())
+	}
+	return f, nil
+}
+
 // regular gives an opened file back if it is a regular one, and closes it
 // otherwise: it may have changed since it was looked at.
 func regular(name string, f *os.File) (*os.File, error) {

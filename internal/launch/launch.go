@@ -119,7 +119,8 @@ func (l *Launcher) Network(p sandbox.Purpose) sandbox.NetworkMode {
 }
 
 // Run carries a launch out, within the limits of this host. It fills in what the
-// caller left open: memory, processes, disk, and the network of its purpose.
+// caller left open: memory, processes, disk, and the network of its purpose, unless
+// the launch brings a proxy of its own.
 //
 // An error means that nothing ran; [sandbox.ErrBusy] that it may run later.
 func (l *Launcher) Run(ctx context.Context, launch sandbox.Launch) (sandbox.Result, error) {
@@ -201,6 +202,9 @@ func (l *Launcher) filled(launch sandbox.Launch) sandbox.Launch {
 		if *x.to == 0 {
 			*x.to = l.o.Limits.Get(x.name)
 		}
+	}
+	if launch.Network.Mode == sandbox.NetworkProxied && launch.Network.Serve != nil {
+		return launch // a front of the caller's own, which reaches less than any network
 	}
 	launch.Network = sandbox.Network{Mode: l.Network(launch.Purpose)}
 	if proxy := l.proxies[launch.Purpose]; proxy != nil {

@@ -182,3 +182,21 @@ func stringLength(text string) int {
 	}
 	return len(text)
 }
+
+// quotedBytes is how much of a model's own words is quoted back at it.
+const quotedBytes = 200
+
+// Clip is a text as it may be quoted in a sentence: not long, and without control
+// characters.
+func Clip(text string) string {
+	cut := text
+	if len(cut) > quotedBytes {
+		n := quotedBytes
+		for n > 0 && !utf8.RuneStart(cut[n]) {
+			n--
+		}
+		cut = cut[:n] + "..."
+	}
+	clean, _ := PlainText(cut)
+	return strings.ReplaceAll(clean, "\n", " ")
+}

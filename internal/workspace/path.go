@@ -1,9 +1,8 @@
 package workspace
 
 import (
-	"errors"
+	"fmt"
 	"io"
-	"os"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -42,28 +41,22 @@ func (w *Workspace) Current() string {
 // ReadSaved reads a file that the shell left: a regular one that is no link, and no
 // longer than code-exec-state (B1 9.6).
 func (w *Workspace) ReadSaved(name string) ([]byte, error) {
-	root, err := os.OpenRoot(w.Saved())
+	root, err := guard.OpenRoot(w.Saved())
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	info, err := root.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	most := w.o.Limits.Get(config.CodeState)
-	if !info.Mode().IsRegular() || info.Size() > most {
-		return nil, errors.New("read what the shell remembers: it is no file that the shell left")
-	}
-	f, err := root.Open(name)
+	f, err := root.OpenPlain(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if now, err := f.Stat(); err != nil || !os.SameFile(info, now) {
-		return nil, errors.New("read what the shell remembers: it changed meanwhile")
+	most := w.o.Limits.Get(config.CodeState)
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("read what the shell remembers: it is longer than %d bytes", most)
 	}
-	return io.ReadAll(io.LimitReader(f, most))
+	return data, err
 }
 
 // inside is a path of this host relative to the work folder, if it lies there by its

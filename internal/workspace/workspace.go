@@ -204,6 +204,9 @@ func (p Packages) release() {
 func (w *Workspace) Use(p Packages) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if p.Kind == interpreter.Node && len(p.Imports) > 0 {
+		w.linkModules(p.Imports[0])
+	}
 	at := slices.IndexFunc(w.sets, func(q Packages) bool { return q.Kind == p.Kind })
 	if at < 0 {
 		w.sets = append(w.sets, p)
@@ -211,6 +214,24 @@ func (w *Workspace) Use(p Packages) {
 	}
 	w.sets[at].release()
 	w.sets[at] = p
+}
+
+// linkModules makes node_modules in the work folder lead to a set, where import looks
+// for packages: NODE_PATH is for require alone (B1 8.7). What the model has put there
+// itself stays.
+func (w *Workspace) linkModules(to string) {
+	const name = "node_modules"
+	root, err := os.OpenRoot(w.Work())
+	if err != nil {
+		return // Restore tells
+	}
+	defer root.Close()
+	if led, err := root.Readlink(name); err == nil && slices.ContainsFunc(w.sets, func(p Packages) bool { return len(p.Imports) > 0 && p.Imports[0] == led }) {
+		_ = root.Remove(name) // a link that cannot go stays, and leads to the set before
+	}
+	if err := root.Symlink(to, name); err != nil {
+		w.o.Logger.Debug("no link to the packages of Node", "error", err)
+	}
 }
 
 // Packages is the set of a kind that launches see; false when there is none.
@@ -227,4 +248,19 @@ func (w *Workspace) packages() []Packages {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.sets)
+}
+
+// Repairs is the folder at the top of the work folder that holds copies of scripts for
+// a model to repair. They are no product of a command.
+const Repairs = "skill-repairs"
+
+// Skips reports whether a folder of a name is left out where the files of a model are
+// looked for: what package managers, interpreters and version control keep (B1 8.9).
+func Skips(name string) bool {
+	switch name {
+	case "node_modules", "__pycache__", ".venv", ".git", ".npm", ".cargo", ".gradle", ".m2", ".config", ".cache", ".local", ".fontconfig",
+		".pytest_cache", ".ruff_cache", ".mypy_cache", Repairs:
+		return true
+	}
+	return false
 }

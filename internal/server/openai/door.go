@@ -110,7 +110,7 @@ func (d *Door) decode(r *http.Request) (*openai.Request, gateway.Request, error)
 	if err != nil {
 		return nil, gateway.Request{}, err
 	}
-	in := gateway.Request{Request: req.Request, Header: openai.PassHeader(r.Header), EndUser: endUser(req), Expand: openai.Expand}
+	in := gateway.Request{Request: req.Request, Header: openai.PassHeader(r.Header), EndUser: endUser(req), Expand: openai.Expand, Files: openai.Attachments}
 	if in.Skills, err = skillNames(req.Take("skills"), r.Header.Values(SkillsHeader)); err != nil {
 		return nil, in, err
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -109,6 +110,16 @@ func Take(ctx context.Context, dir string, scope Scope) (Snapshot, error) {
 	}
 	s.cut = cut
 	return s, nil
+}
+
+// Without is the snapshot as if it had not seen some paths, so that they count as new.
+func (s Snapshot) Without(paths ...string) Snapshot {
+	seen := maps.Clone(s.seen)
+	for _, p := range paths {
+		delete(seen, keyOf(p))
+	}
+	s.seen = seen
+	return s
 }
 
 // has reports whether an entry is as it was.

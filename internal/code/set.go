@@ -1,0 +1,99 @@
+package code
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/metier-run/metier/internal/journal"
+	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/tool"
+	"github.com/metier-run/metier/internal/tool/file"
+	toolshell "github.com/metier-run/metier/internal/tool/shell"
+)
+
+// set is what a request of a conversation offers: the tools of its skills, if it has
+// any, and those that work in the workspace.
+type set struct {
+	c      *Conversation
+	others tool.Set // may be nil
+}
+
+var _ tool.Set = set{}
+
+// Tools are the conversation's tools behind others, which may be nil.
+func (c *Conversation) Tools(others tool.Set) tool.Set { return set{c: c, others: others} }
+
+// Offer declares the others and then ours, always with the same bytes (B1 3).
+func (s set) Offer(p journal.Path) journal.Offer {
+	var offer journal.Offer
+	if s.others != nil {
+		offer = s.others.Offer(p)
+	}
+	declared := slices.Clone(offer.Declared)
+	if s.c.s.o.Facts.Files {
+		declared = append(declared, file.Declarations(s.c.s.o.Workspaces.Limits)...)
+	}
+	offer.Declared = append(declared, toolshell.Declaration(s.c.s.o.Facts))
+	return offer
+}
+
+// ours reports whether a name is one of ours, also under a name that models have for
+// it. A name that the others declare is theirs.
+func (s set) ours(name string) bool {
+	if toolshell.Means(name) {
+		return true
+	}
+	return s.c.s.o.Facts.Files && file.Means(name) != ""
+}
+
+// Ordered says that all that works with files goes in the order of the calls.
+func (s set) Ordered(name string) bool {
+	return s.ours(name) || s.others != nil && s.others.Ordered(name)
+}
+
+// Replay is that of the tool.
+func (s set) Replay(name string) journal.Replay {
+	switch {
+	case file.Means(name) == file.ReadName && s.ours(name):
+		return journal.Again
+	case s.ours(name) || s.others == nil:
+		return journal.Never
+	}
+	return s.others.Replay(name)
+}
+
+// Invoke answers a call.
+func (s set) Invoke(ctx context.Context, c llm.Call, e tool.Env) (journal.Result, error) {
+	if !s.ours(c.Name) {
+		if s.others == nil {
+			return tool.Unknown(c.Name, e), nil
+		}
+		return s.others.Invoke(ctx, c, e)
+	}
+	r, err := s.c.open()
+	if err != nil {
+		return journal.Result{}, fmt.Errorf("%s: %w", c.Name, err)
+	}
+	var result journal.Result
+	if toolshell.Means(c.Name) {
+		result, err = r.shell.Invoke(ctx, c, e)
+	} else {
+		result, err = r.file.Invoke(ctx, c, e)
+	}
+	result.Workspace = err == nil
+	if told := s.c.told(r); told != "" && err == nil {
+		result.Text = told + "\n" + result.Text
+	}
+	return result, err
+}
+
+// told are the sentences about files that could not be put into the workspace, once.
+func (c *Conversation) told(r *room) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	text := strings.Join(r.problems, "\n")
+	r.problems = nil
+	return text
+}

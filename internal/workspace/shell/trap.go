@@ -1,0 +1,46 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// setsExitTrap reports whether a text that a shell reads to its end gives the shell a
+// trap of its own for its end. Of a text that does not parse the answer is no: what
+// follows it might be taken for a part of it.
+func setsExitTrap(line string, d Dialect) bool {
+	if !strings.Contains(line, "trap") {
+		return false
+	}
+	language := syntax.LangPOSIX
+	switch d {
+	case Bash, Zsh:
+		language = syntax.LangBash
+	case Ksh:
+		language = syntax.LangMirBSDKorn
+	}
+	file, err := syntax.NewParser(syntax.Variant(language)).Parse(strings.NewReader(line), "")
+	if err != nil {
+		return false
+	}
+	found := false
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 1 {
+			name := call.Args[0].Lit()
+			found = found || strings.TrimPrefix(name, `\`) == "trap" && slices.ContainsFunc(call.Args[1:], isExit)
+		}
+		return !found
+	})
+	return found
+}
+
+// isExit reports whether a word names the end of a shell.
+func isExit(w *syntax.Word) bool {
+	switch strings.ToUpper(w.Lit()) {
+	case "EXIT", "SIGEXIT", "0":
+		return true
+	}
+	return false
+}
