@@ -12,10 +12,10 @@ VERSION     ?= $(shell git describe --always --dirty --tags 2>/dev/null || echo 
 TOOL := $(GO) tool -modfile=tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-fast lint format bench fuzz corpus clean
+.PHONY: help run build test test-fast lint format bench fuzz corpus installs-live clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 run: build ## build, start the server, ask one question, show what happens
 	$(GO) run ./test/quickstart
@@ -55,6 +55,9 @@ corpus: ## run over real skills and requests: METIER_CORPUS, METIER_CAPTURES
 		echo "corpus: no folder: run make corpus METIER_CORPUS=/a/folder/of/skills METIER_CAPTURES=/a/folder/of/requests"; exit 2; fi
 	METIER_CORPUS='$(METIER_CORPUS)' METIER_CAPTURES='$(METIER_CAPTURES)' \
 		$(GO) test -count=1 -run 'Corpus|Captures' ./skill/... ./internal/server/...
+
+installs-live: ## install one package each from the operator's own pip and npm registries
+	METIER_INSTALLS_LIVE=1 $(GO) test -count=1 -run 'TestLive|TestReal' ./internal/workspace/packages
 
 clean: ## remove what was built
 	rm -rf bin

@@ -203,7 +203,8 @@ func (l *Launcher) filled(launch sandbox.Launch) sandbox.Launch {
 			*x.to = l.o.Limits.Get(x.name)
 		}
 	}
-	if launch.Network.Mode == sandbox.NetworkProxied && launch.Network.Serve != nil {
+	own := launch.Network.Mode == sandbox.NetworkProxied && launch.Network.Serve != nil
+	if own || launch.Purpose == sandbox.Install && launch.Network.Mode == sandbox.NetworkOpen {
 		return launch // a front of the caller's own, which reaches less than any network
 	}
 	launch.Network = sandbox.Network{Mode: l.Network(launch.Purpose)}
