@@ -64,7 +64,7 @@ func openWork(ctx context.Context, s Settings, l *launches, roots []skill.Root, 
 	}
 	o := code.Options{
 		Workspaces: workspace.Options{
-			Area: w.area.Dir(), Interpreters: s.Scripts.Interpreters, Environ: s.Scripts.Environ, Hide: l.hide(roots), Limits: s.Limits, Logger: logger,
+			Area: w.area.Dir(), Interpreters: s.Scripts.Interpreters, Environ: s.Scripts.Environ, Hide: l.hide(roots), Limits: s.Limits, Logger: logger, Direct: w.direct(s),
 		},
 		Launcher: w.runner, Shell: program, Refusal: w.Refusal, Artifacts: l.files, FilesURL: s.Scripts.FilesURL,
 		NoRecovery: s.Code.NoRecovery, Inspect: s.Code.Inspect, Logger: logger,
@@ -77,6 +77,18 @@ func openWork(ctx context.Context, s Settings, l *launches, roots []skill.Root, 
 	o.Facts = w.facts(s, program)
 	w.service = code.New(o)
 	return w, nil
+}
+
+// direct are the purposes whose launches have this host's network.
+func (w *work) direct(s Settings) []sandbox.Purpose {
+	var purposes []sandbox.Purpose
+	if s.Code.Network.Open {
+		purposes = append(purposes, sandbox.Shell)
+	}
+	if s.Scripts.Network.Open {
+		purposes = append(purposes, sandbox.Script)
+	}
+	return purposes
 }
 
 // commands is the launcher as the commands of a model see it.

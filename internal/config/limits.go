@@ -118,6 +118,7 @@ const (
 	ProbeTime       Name = "probe-time"
 	ProbeOutput     Name = "probe-output"
 	SyntaxTime      Name = "syntax-time"
+	Certificates    Name = "certificates"
 	AttachCount     Name = "attachments"
 	AttachBytes     Name = "attachment-bytes"
 )
@@ -230,6 +231,7 @@ func Limits() []Limit {
 		{ProbeTime, 8, Seconds, 1, 60, "", "", "time for a look at what a package offers"},
 		{ProbeOutput, 8 * kib, Bytes, kib, mib, "", "", "bytes kept of a look at what a package offers"},
 		{SyntaxTime, 10, Seconds, 1, 60, "", "", "time for a look at whether a file parses"},
+		{Certificates, 16 * mib, Bytes, kib, 64 * mib, "", "", "bytes of a file of certificates that launches with this host's network are told of"},
 		{AttachCount, 64, Count, 0, 4096, "", "", "files of a request that are put into its workspace"},
 		{AttachBytes, 32 * mib, Bytes, kib, 1024 * mib, "", "", "size of one of them"},
 	}

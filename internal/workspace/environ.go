@@ -77,10 +77,14 @@ func (w *Workspace) Launch(purpose sandbox.Purpose, dir string, x Extra) sandbox
 	}
 	read = append(read, x.Read...)
 	slices.Sort(read)
+	env := append(w.environ(programs, x.Imports), x.Env...)
+	if slices.Contains(w.o.Direct, purpose) {
+		env = append(env, w.direct...)
+	}
 	return sandbox.Launch{
 		Purpose: purpose,
 		Dir:     filepath.Join(w.Work(), filepath.FromSlash(dir)),
-		Env:     append(w.environ(programs, x.Imports), x.Env...),
+		Env:     env,
 		Write:   []string{w.Work(), w.Temp(), w.Saved()},
 		Read:    slices.Compact(read),
 		Hide:    w.hidden(read),

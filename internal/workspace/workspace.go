@@ -24,6 +24,7 @@ import (
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/guard"
 	"github.com/metier-run/metier/internal/interpreter"
+	"github.com/metier-run/metier/internal/sandbox"
 )
 
 // The folders of a workspace (B1 8.1). There is no folder for packages: these are
@@ -48,7 +49,10 @@ type Options struct {
 	Environ      []string
 	// Hide are directories that no launch sees, but for what is named below them: the
 	// roots of all skills, and what this host keeps for itself.
-	Hide   []string
+	Hide []string
+	// Direct are the purposes whose launches have this host's network: they are told of
+	// its proxies and certificates.
+	Direct []sandbox.Purpose
 	Limits config.Values
 	Logger *slog.Logger // nil logs nothing
 }
@@ -61,6 +65,8 @@ type Workspace struct {
 	lock chan struct{}
 	// Seen is what the model knows of the files.
 	Seen *Seen
+	// direct is what launches with this host's network are told.
+	direct []string
 
 	mu     sync.Mutex
 	sets   []Packages
@@ -88,6 +94,9 @@ func New(o Options) (*Workspace, error) {
 	}
 	if _, err := w.Restore(); err != nil {
 		return nil, errors.Join(err, Remove(w.base))
+	}
+	if len(o.Direct) > 0 {
+		w.direct = w.network()
 	}
 	return w, nil
 }
