@@ -284,7 +284,7 @@ func (v *view) see(s turn.Signal) error {
 		return err
 	case turn.CallEnded:
 		row := callRow{
-			Round: s.Round, Tool: s.Call.Name, Skill: s.Result.Skill, Detail: s.Result.Detail,
+			Round: s.Round, Tool: code.Canonical(s.Call.Name), Skill: s.Result.Skill, Detail: s.Result.Detail,
 			OK: s.Result.OK, Bytes: len(s.Result.Text),
 		}
 		v.calls = append(v.calls, row)

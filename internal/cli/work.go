@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/metier-run/metier/internal/app"
+	"github.com/metier-run/metier/internal/code"
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/fault"
 	"github.com/metier-run/metier/internal/journal"
@@ -73,7 +74,7 @@ func (p *progress) see(s turn.Signal) {
 	case turn.CallWriting:
 		if p.writing != s.Call.Name {
 			p.writing = s.Call.Name
-			fmt.Fprintf(p.out, "[round %d] %s: being written\n", s.Round, printable(s.Call.Name))
+			fmt.Fprintf(p.out, "[round %d] %s: being written\n", s.Round, printable(code.Canonical(s.Call.Name)))
 		}
 	case turn.CallStarted:
 		p.writing, p.lines, p.partial = "", 0, ""

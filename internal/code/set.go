@@ -97,3 +97,15 @@ func (c *Conversation) told(r *room) string {
 	r.problems = nil
 	return text
 }
+
+// Canonical is the tool that a name means, for who shows calls to a person: models have
+// many names for one (B1 4.1).
+func Canonical(name string) string {
+	if toolshell.Means(name) {
+		return toolshell.Name
+	}
+	if means := file.Means(name); means != "" {
+		return means
+	}
+	return name
+}

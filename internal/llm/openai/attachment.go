@@ -73,7 +73,7 @@ func encoded(name, media string, v jsontext.Value, plain bool) (llm.Attachment, 
 	}
 	a := llm.Attachment{Name: name, MediaType: strings.ToLower(strings.TrimSpace(media)), Size: int64(len(data))}
 	if strings.HasSuffix(strings.ToLower(head), ";base64") {
-		a.Size = int64(base64.RawStdEncoding.DecodedLen(len(data)))
+		a.Size = int64(base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(data, "="))))
 		a.Data = func() ([]byte, error) { return decodeBase64(data) }
 		return a, true
 	}

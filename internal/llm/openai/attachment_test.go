@@ -20,7 +20,7 @@ func TestAttachments(t *testing.T) {
 		{`[{"type":"image_url","image_url":{"url":"DATA:image/PNG;base64,aGk","detail":"low"}}]`, `"" image/png 2 "hi"`},
 		{`[{"type":"image_url","image_url":"data:image/png;base64,a-_k\n"}]`, `"" image/png 3 "k\xef\xe4"`},
 		{`[{"type":"image_url","image_url":{"url":"https://example.com/data,x"}}]`, ""},
-		{`[{"type":"input_audio","input_audio":{"data":"aGk=","format":"wav"}}]`, `"" audio/wav 3 "hi"`},
+		{`[{"type":"input_audio","input_audio":{"data":"aGk=","format":"wav"}}]`, `"" audio/wav 2 "hi"`},
 		{`[{"type":"file","file":{"filename":"t","file_data":"data:text/plain;charset=utf-8,a%20b"}}]`, `"t" text/plain 5 "a b"`},
 		{`[{"type":"file","file":{"filename":"t","file_data":"data:;base64,###"}}]`, `"t"  2 error`},
 		{`[{"type":"file","file":{"filename":"t","file_data":""}}]`, ""},
