@@ -1,0 +1,417 @@
+package install
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Bounds of what is parsed and followed. They bound no line: one over them is looked through
+// instead. The parser calls itself at each opening bracket, and Go ends a whole
+// process whose stack grows over a gigabyte.
+const (
+	longestParsed = 1 << 20
+	mostBrackets  = 1 << 15
+	longestPath   = 4096 // of a folder that the line changes to, as systems have it
+)
+
+// reader reads one line.
+type reader struct {
+	options  Options
+	tools    map[string]tool
+	wrappers map[string]wrapper
+	known    map[Kind]map[string]option
+	listed   map[Kind]map[string]bool
+
+	requests []Request
+	refusal  string
+	routes   []string // assignments that would change what an install does
+	files    map[string]written
+	reads    int // files of the workspace that were asked for
+}
+
+// place is where in the line a command stands.
+type place struct {
+	text  string  // the script that it is in: the line, or the text of a sh -c
+	edits *[]edit // of that script
+	// only are the commands of the script that are nothing but installs.
+	only map[*syntax.CallExpr]bool
+	// outer is the edit of the line for the text of a sh -c; nil in the line.
+	outer *edit
+	// dir is the folder that the command runs in; nil when it cannot be known.
+	dir *string
+	// loops says that the command is a loop's condition.
+	loops bool
+	// maybe says that the command may not run, though what follows does.
+	maybe bool
+	// escaped says that the command stands in backquotes with backslashes in
+	// them, where positions of the source are not what they seem.
+	escaped bool
+	// heredocs says that the script has some, whose text may stand in between.
+	heredocs bool
+}
+
+// fork is a place whose changes of folder stay its own, as in a subshell.
+func (p place) fork() place {
+	if p.dir != nil {
+		dir := *p.dir
+		p.dir = &dir
+	}
+	return p
+}
+
+// refuse keeps the first refusal.
+func (r *reader) refuse(sentence string) {
+	if r.refusal == "" {
+		r.refusal = sentence
+	}
+}
+
+// readScript reads the whole line.
+func (r *reader) readScript(line string) (script, bool) {
+	dir := "."
+	return r.scriptAt(line, place{dir: &dir})
+}
+
+// scriptAt reads a script; p.outer is set when it is the text of a sh -c.
+func (r *reader) scriptAt(text string, p place) (script, bool) {
+	file, problem := parse(text)
+	if problem != "" {
+		if r.mentions(text) {
+			r.refuse(unreadable(problem))
+		}
+		return script{text: text}, false
+	}
+	var edits []edit
+	p.text, p.edits, p.only = text, &edits, map[*syntax.CallExpr]bool{}
+	p.heredocs = hasHeredoc(file)
+	r.stmts(file.Stmts, p)
+	only := !slices.ContainsFunc(file.Stmts, func(s *syntax.Stmt) bool { return !bare(text, s, p.only) })
+	return script{text: text, edits: edits}, only
+}
+
+// parse parses a script in bash's dialect. The problem is what is wrong.
+func parse(text string) (*syntax.File, string) {
+	brackets := 0
+	for _, c := range []byte(text) {
+		if c == '(' || c == '[' || c == '{' {
+			brackets++
+		}
+	}
+	if len(text) > longestParsed || brackets > mostBrackets {
+		return nil, tooMuch
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	if err != nil {
+		return nil, clip(err.Error())
+	}
+	return file, ""
+}
+
+func (r *reader) stmts(list []*syntax.Stmt, p place) {
+	for _, s := range list {
+		if r.refusal != "" {
+			return
+		}
+		r.stmt(s, p, nil)
+	}
+}
+
+// stmt reads a statement; later are the stages of a pipeline behind it.
+func (r *reader) stmt(s *syntax.Stmt, p place, later []*syntax.Stmt) {
+	if s.Background {
+		p = p.fork()
+	}
+	switch c := s.Cmd.(type) {
+	case nil:
+	case *syntax.CallExpr:
+		r.call(c, s, p, later)
+	case *syntax.BinaryCmd:
+		r.binary(s, c, p)
+	case *syntax.Block:
+		r.stmts(c.Stmts, p)
+	case *syntax.Subshell:
+		r.stmts(c.Stmts, p.fork())
+	case *syntax.TimeClause:
+		if c.Stmt != nil {
+			r.stmt(c.Stmt, p, nil)
+		}
+	case *syntax.CoprocClause:
+		r.stmt(c.Stmt, p.fork(), nil)
+	case *syntax.DeclClause:
+		r.assigned(c.Args)
+		r.within(c, p)
+	default:
+		r.compound(s.Cmd, p)
+	}
+	for _, redirect := range s.Redirs {
+		r.within(redirect.Word, p)
+	}
+	r.writes(s, p)
+}
+
+// compound reads what may run or not, or more than once. If the folder changes in
+// it, it is not known afterwards.
+func (r *reader) compound(c syntax.Command, p place) {
+	var before string
+	if p.dir != nil {
+		before = *p.dir
+	}
+	branch := func(list []*syntax.Stmt, loops bool) {
+		b := p.fork()
+		b.loops, b.maybe = loops, true
+		r.stmts(list, b)
+		if p.dir != nil && *b.dir != before {
+			*p.dir = unknownDir
+		}
+	}
+	switch c := c.(type) {
+	case *syntax.IfClause:
+		for part := c; part != nil; part = part.Else {
+			branch(part.Cond, p.loops)
+			branch(part.Then, p.loops)
+		}
+	case *syntax.WhileClause:
+		branch(c.Cond, true)
+		branch(c.Do, p.loops)
+	case *syntax.ForClause:
+		r.within(c.Loop, p)
+		branch(c.Do, p.loops)
+	case *syntax.CaseClause:
+		r.within(c.Word, p)
+		for _, item := range c.Items {
+			branch(item.Stmts, p.loops)
+		}
+	case *syntax.FuncDecl:
+		branch([]*syntax.Stmt{c.Body}, p.loops)
+	default:
+		r.within(c, p)
+	}
+}
+
+// unknownDir is a folder that cannot be told before the line runs.
+const unknownDir = "\x00"
+
+// binary reads lists and pipelines.
+func (r *reader) binary(s *syntax.Stmt, c *syntax.BinaryCmd, p place) {
+	switch c.Op {
+	case syntax.Pipe, syntax.PipeAll:
+		all := stages(s)
+		for i, stage := range all {
+			r.stmt(stage, p.fork(), all[i+1:])
+		}
+	case syntax.OrStmt:
+		r.stmt(c.X, p, nil)
+		alternative := p.fork()
+		alternative.maybe = true
+		r.stmt(c.Y, alternative, nil)
+		if p.dir != nil && *alternative.dir != *p.dir {
+			*p.dir = unknownDir
+		}
+	default:
+		r.stmt(c.X, p, nil)
+		r.stmt(c.Y, p, nil)
+	}
+}
+
+// stages are the commands of a pipeline in order. It is as deep as it is long,
+// but for pieces that have redirections of their own.
+func stages(s *syntax.Stmt) []*syntax.Stmt {
+	var all []*syntax.Stmt
+	for {
+		c, ok := s.Cmd.(*syntax.BinaryCmd)
+		if !ok || c.Op != syntax.Pipe && c.Op != syntax.PipeAll || len(s.Redirs) > 0 {
+			all = append(all, s)
+			slices.Reverse(all)
+			return all
+		}
+		all = append(all, c.Y)
+		s = c.X
+	}
+}
+
+// within reads the commands that stand in a word or an expression: $(...), `...`
+// and <(...).
+func (r *reader) within(n syntax.Node, p place) {
+	if n == nil {
+		return
+	}
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst:
+			inner := p.fork()
+			inner.loops = false
+			inner.escaped = p.escaped || n.Backquotes && strings.Contains(p.text[n.Pos().Offset():n.End().Offset()], `\`)
+			r.stmts(n.Stmts, inner)
+			return false
+		case *syntax.ProcSubst:
+			inner := p.fork()
+			inner.loops = false
+			r.stmts(n.Stmts, inner)
+			return false
+		}
+		return true
+	})
+}
+
+// call reads a simple command.
+func (r *reader) call(c *syntax.CallExpr, s *syntax.Stmt, p place, later []*syntax.Stmt) {
+	defer func() {
+		for _, a := range c.Assigns {
+			r.within(a, p)
+		}
+		for _, w := range c.Args {
+			r.within(w, p)
+		}
+	}()
+	r.assigned(c.Assigns)
+	if len(c.Args) == 0 {
+		return
+	}
+	words := make([]word, 0, len(c.Args))
+	for _, w := range c.Args {
+		words = append(words, wordOf(p.text, w))
+	}
+	r.changesDir(words, p)
+	a, asks := r.recognise(glue(p.text, words, s.Redirs))
+	if !asks {
+		return
+	}
+	if a.family == shell || a.family == evals {
+		p.only[c] = r.nested(a, s, p)
+		return
+	}
+	before := len(r.requests)
+	if r.perform(a, p); len(r.requests) > before {
+		plain := r.replace(words, s, p, later)
+		p.only[c] = plain && !slices.ContainsFunc(c.Assigns, func(a *syntax.Assign) bool {
+			return a.Value != nil && wordOf(p.text, a.Value).expands
+		})
+	}
+}
+
+// nested reads the text of a sh -c or an eval, and says whether there is nothing
+// but installs in it. In such a text another is not read but searched.
+func (r *reader) nested(a ask, s *syntax.Stmt, p place) (only bool) {
+	first, last := a.script[0], a.script[len(a.script)-1]
+	expands := slices.ContainsFunc(a.script, func(w word) bool { return w.expands })
+	if p.outer != nil || p.escaped || expands {
+		if r.scriptMentions(a.script) {
+			r.refuse(hiddenRefused(a))
+		}
+		return false
+	}
+	var text []string
+	for _, w := range a.script {
+		text = append(text, w.text)
+	}
+	e := edit{from: first.from, to: last.to}
+	inner := p.fork()
+	inner.outer = &e
+	before := len(r.requests)
+	read, only := r.scriptAt(strings.Join(text, " "), inner)
+	if a.family == evals && p.dir != nil && *inner.dir != *p.dir {
+		*p.dir = unknownDir
+	}
+	if len(r.requests) == before {
+		return false
+	}
+	for _, redirect := range s.Redirs {
+		only = only && quiet(p.text, redirect)
+		if at := (span{int(redirect.Pos().Offset()), int(redirect.Word.End().Offset())}); at.from >= e.from {
+			e.keep = append(e.keep, at)
+		}
+	}
+	e.inner = &read
+	*p.edits = append(*p.edits, e)
+	return only
+}
+
+// replace makes the edit for the request that was read last. It says whether
+// nothing is left behind by the command's redirections.
+func (r *reader) replace(words []word, s *syntax.Stmt, p place, later []*syntax.Stmt) (plain bool) {
+	e := edit{from: words[0].from, request: len(r.requests) - 1}
+	for _, w := range words {
+		e.to = max(e.to, w.to, w.gluedTo)
+	}
+	glued := slices.DeleteFunc(slices.Clone(words), func(w word) bool { return w.glued == "" })
+	plain = true
+	for _, redirect := range s.Redirs {
+		at := span{int(redirect.Pos().Offset()), int(redirect.Word.End().Offset())}
+		for len(glued) > 0 && glued[0].gluedTo < at.to {
+			glued = glued[1:]
+		}
+		if len(glued) > 0 && at.from >= glued[0].to {
+			continue // it is a comparison
+		}
+		plain = plain && quiet(p.text, redirect)
+		if at.from >= e.from {
+			e.keep = append(e.keep, at)
+		}
+	}
+	e.fold, e.shows = r.folds(e, p, later)
+	req := &r.requests[len(r.requests)-1]
+	req.From, req.To = e.from, e.to
+	if p.outer != nil {
+		req.From, req.To = p.outer.from, p.outer.to
+	}
+	*p.edits = append(*p.edits, e)
+	return plain
+}
+
+// folds says how far the pipeline goes that an install feeds, if that can be
+// taken out with it, and whether all of it only shows what it is fed.
+func (r *reader) folds(e edit, p place, later []*syntax.Stmt) (end int, shows bool) {
+	if len(later) == 0 {
+		return 0, false
+	}
+	end = int(later[len(later)-1].End().Offset())
+	if last := later[len(later)-1]; last.Semicolon.IsValid() {
+		end = int(last.Semicolon.Offset())
+	}
+	if end <= e.from || end > len(p.text) {
+		return 0, false
+	}
+	// The text of a heredoc stands behind the line that it is asked for in. It
+	// would become commands if only its "<<" went, and go if it lay in between.
+	if p.heredocs && strings.ContainsAny(p.text[e.from:end], "\n<") {
+		return 0, false
+	}
+	return end, !slices.ContainsFunc(later, func(s *syntax.Stmt) bool { return !filters(p.text, s) })
+}
+
+// assigned looks for assignments that would change what an install does.
+func (r *reader) assigned(assigns []*syntax.Assign) {
+	for _, a := range assigns {
+		if a.Name != nil {
+			r.setting(a.Name.Value)
+		}
+	}
+}
+
+// changesDir follows cd and pushd.
+func (r *reader) changesDir(words []word, p place) {
+	if p.dir == nil || !words[0].is("cd", "pushd", "popd") {
+		return
+	}
+	args := slices.DeleteFunc(slices.Clone(words[1:]), func(w word) bool { return w.isOption() })
+	switch {
+	case words[0].is("popd"), len(args) != 1, args[0].expands, args[0].text == "", strings.HasPrefix(args[0].text, "~"), args[0].text == "-":
+		*p.dir = unknownDir
+	default:
+		*p.dir = join(*p.dir, args[0].text)
+	}
+}
+
+// join is a path seen from a folder; an absolute one is itself.
+func join(dir, name string) string {
+	switch {
+	case strings.HasPrefix(name, "/"):
+		return path.Clean(name)
+	case dir == unknownDir, len(dir) > longestPath:
+		return unknownDir
+	}
+	return path.Join(dir, name)
+}
