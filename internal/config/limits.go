@@ -107,6 +107,8 @@ const (
 	SeenKept        Name = "seen-kept"
 	PatchBytes      Name = "patch"
 	PatchFiles      Name = "patch-files"
+	PatchTotal      Name = "patch-total"
+	PatchTime       Name = "patch-time"
 	InstallNames    Name = "install-packages"
 	InstallTime     Name = "install-time"
 	InstallAuto     Name = "install-auto"
@@ -220,6 +222,8 @@ func Limits() []Limit {
 		{SeenKept, 4096, Count, 1, 1 << 20, "", "", "files of a conversation of which is remembered what the model has seen, the oldest go first"},
 		{PatchBytes, mib, Bytes, kib, 8 * mib, "", "", "size of one patch"},
 		{PatchFiles, 256, Count, 1, 4096, "", "", "files that one patch changes"},
+		{PatchTotal, 64 * mib, Bytes, mib, 1024 * mib, "", "", "bytes of all files of one patch together, before and after"},
+		{PatchTime, 10, Seconds, 1, 300, "", "", "time for finding where the hunks of one patch belong"},
 		{InstallNames, 16, Count, 1, 256, "", "", "packages of one install"},
 		{InstallTime, 120, Seconds, 1, day, "", "", "time for one install"},
 		{InstallAuto, 5, Count, 0, 64, "", "", "missing packages that are installed for one command unasked"},
