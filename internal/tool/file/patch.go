@@ -204,9 +204,10 @@ func (v visit) patch(ctx context.Context, text string) journal.Result {
 	f := &files{visit: v, current: v.w.Current(), seek: func(rel string) string { return v.nearest(ctx, rel) }}
 	bounded, stop := context.WithTimeout(ctx, v.patchTime)
 	change, err := p.Resolve(bounded, f, limits)
+	late := bounded.Err() != nil && ctx.Err() == nil
 	stop()
 	switch {
-	case err != nil && bounded.Err() != nil && ctx.Err() == nil:
+	case err != nil && late:
 		return failure("", "%s", patchSlow)
 	case err != nil:
 		return v.unpatched(f, err)
