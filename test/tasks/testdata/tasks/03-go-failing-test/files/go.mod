@@ -1,0 +1,3 @@
+module example.test/intervals
+
+go 1.21

@@ -1,0 +1,7 @@
+from dataclasses import dataclass
+
+
+@dataclass
+class Order:
+    name: str
+    amount: float

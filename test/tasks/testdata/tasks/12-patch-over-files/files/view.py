@@ -1,0 +1,2 @@
+def show(order):
+    return f"{order.name}: {order.amount:.2f}"

@@ -1,0 +1,2 @@
+const LABELS = Object.keys(UNITS);
+const format = (value, unit) => `${value * UNITS[unit]} m`;

@@ -1,0 +1,1 @@
+for (const label of LABELS) console.log(format(2, label));

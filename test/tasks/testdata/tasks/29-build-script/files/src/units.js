@@ -1,0 +1,1 @@
+const UNITS = { km: 1000, m: 1 };

@@ -1,0 +1,3 @@
+module example.test/words
+
+go 1.21
