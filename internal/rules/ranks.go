@@ -25,6 +25,7 @@ func rooms() []room {
 		{"internal/guard", 0},
 		{"internal/patch", 0},
 		{"internal/config", 0},
+		{"internal/bash", 0},
 		{"client", 0},
 		{"web", 0},
 

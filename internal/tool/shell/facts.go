@@ -2,6 +2,7 @@ package shell
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -9,21 +10,22 @@ import (
 	"time"
 
 	"github.com/metier-run/metier/internal/sandbox"
+	"github.com/metier-run/metier/internal/workspace/shell"
 )
 
 // Facts are what a model is told of the shell before it calls it (B1 3.4). They stay
 // the same while the host runs, so that the declaration does.
 type Facts struct {
-	// Dialect is the shell's language, such as "bash".
+	// Dialect is the shell's language, as [shell.Dialect] has it.
 	Dialect string
 	// System is the operating system and architecture.
 	System string
 	// Backend is the sandbox's name and tier, Policy the operator's word for what becomes
 	// of commands that cannot be confined.
 	Backend, Policy string
-	// Confined are what no command can do: see [sandbox.Capabilities].
+	// Network is what commands can reach, and Domains are what a proxied one leads to.
 	Network sandbox.NetworkMode
-	Domains []string // behind a proxied network
+	Domains []string
 	// Holds says that the network is really limited as Network says.
 	Holds bool
 	// Installs: the host installs packages; Packages are the names that it does, if not
@@ -67,23 +69,35 @@ func (f Facts) description() string {
 		add(descNoInstalls)
 	}
 	lines = append(lines, f.network())
-	if f.Links {
+	switch {
+	case f.Links:
 		add(descLinks)
-	} else {
+	case f.Files:
 		add(descNoLinks)
+	default:
+		add(descGone)
 	}
 	add(descResult)
-	if f.Files {
+	switch {
+	case f.Files:
 		add(descFileTools)
-	} else {
+	case f.powerShell():
+		add(descHereString)
+	default:
 		add(descHeredoc)
 	}
-	add(descUseful)
+	if f.powerShell() {
+		add(descUsefulPowerShell)
+	} else {
+		add(descUseful)
+	}
 	if len(f.Programs) > 0 {
 		add(descPrograms, strings.Join(f.Programs, ", "))
 	}
 	return strings.Join(lines, "\n")
 }
+
+func (f Facts) powerShell() bool { return shell.Dialect(f.Dialect) == shell.PowerShell }
 
 func (f Facts) network() string {
 	switch {
@@ -130,10 +144,13 @@ func runs(dirs []string, name string) bool {
 		name += ".exe"
 	}
 	for _, dir := range dirs {
-		info, err := os.Stat(filepath.Join(dir, name))
-		if err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0) {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && runnable(info) {
 			return true
 		}
 	}
 	return false
+}
+
+func runnable(info fs.FileInfo) bool {
+	return info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0)
 }

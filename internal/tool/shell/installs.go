@@ -5,14 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/guard"
 	"github.com/metier-run/metier/internal/interpreter"
+	"github.com/metier-run/metier/internal/journal"
 	"github.com/metier-run/metier/internal/sandbox"
 	"github.com/metier-run/metier/internal/sandbox/registry"
 	"github.com/metier-run/metier/internal/workspace"
@@ -20,30 +21,27 @@ import (
 	"github.com/metier-run/metier/internal/workspace/packages"
 )
 
-// installs reads the installs out of the line and performs them (B1 13). over reports
-// that nothing else is left: the sentence is then the answer.
-func (r *run) installs(ctx context.Context) (sentence string, over bool, err error) {
+// installs reads the installs out of the line and performs them (B1 13). done reports
+// that nothing else is left: the result is then the answer.
+func (r *run) installs(ctx context.Context) (result journal.Result, done bool, err error) {
 	reading := install.Read(r.args.command, install.Options{
 		Allowed: r.o.Installer != nil, Network: r.o.Facts.Network == sandbox.NetworkOpen, Packages: r.o.Facts.Packages,
-		Manifest: r.manifest, Most: r.limits.Int(config.InstallNames),
+		Provided: r.provides(ctx), Manifest: r.manifest, Most: r.limits.Int(config.InstallNames),
 	})
-	if reading.Refusal != "" {
-		r.failed = true
-		return reading.Refusal, true, nil
-	}
-	if len(reading.Requests) == 0 {
-		return "", false, nil
-	}
-	if r.args.background {
-		r.failed = true
-		return backgroundInstall, true, nil
+	switch {
+	case reading.Refusal != "":
+		return r.say(false, reading.Refusal), true, nil
+	case len(reading.Requests) == 0:
+		return journal.Result{}, false, nil
+	case r.args.background:
+		return r.say(false, backgroundInstall), true, nil
 	}
 	var outcomes []install.Outcome
 	var results []bool
 	for _, request := range reading.Requests {
 		more, ok, err := r.perform(ctx, request)
 		if err != nil {
-			return "", false, err
+			return journal.Result{}, false, err
 		}
 		outcomes = append(outcomes, more...)
 		results = append(results, ok)
@@ -53,10 +51,14 @@ func (r *run) installs(ctx context.Context) (sentence string, over bool, err err
 	if note := install.Note(outcomes); note != "" {
 		r.notes = append(r.notes, note)
 	}
-	if reading.Only {
-		return joined(r.notes...), true, nil
+	if !reading.Only {
+		return journal.Result{}, false, nil
 	}
-	return "", false, nil
+	var warning string
+	if !r.o.NoRecovery {
+		warning = r.attempts.Record(r.args.command, r.failed)
+	}
+	return r.say(!r.failed, warning), true, nil
 }
 
 // perform carries one request out, unless one before it has failed.
@@ -64,40 +66,47 @@ func (r *run) perform(ctx context.Context, request install.Request) (outcomes []
 	if o, is := request.BuiltIn(); is {
 		outcomes = append(outcomes, o)
 	}
-	var specs []packages.Spec
-	var already, wanted []string
 	kind := kindOf(request.Kind)
+	var specs, already []packages.Spec
+	var wanted []string
 	for _, s := range request.Needs() {
 		spec := packages.Spec{Name: s.Name, Extras: s.Extras, Version: s.Version, Marker: s.Marker}
 		if r.has(kind, spec) {
-			already = append(already, r.installed(kind, []packages.Spec{spec})...)
+			already = append(already, spec)
 			continue
 		}
 		specs = append(specs, spec)
 		wanted = append(wanted, s.Text(request.Kind))
 	}
+	add := func(state install.State, names []string, reason string) {
+		outcomes = append(outcomes, install.Outcome{Kind: request.Kind, State: state, Names: names, Reason: reason})
+	}
 	if len(already) > 0 && !request.Manifest {
-		outcomes = append(outcomes, install.Outcome{Kind: request.Kind, State: install.Already, Names: already})
+		add(install.Already, r.installed(kind, already), "")
 	}
 	switch {
-	case r.failed:
-		return append(outcomes, install.Outcome{Kind: request.Kind, State: install.Skipped, Names: wanted}), false, nil
-	case len(specs) == 0:
-		if request.Manifest {
-			outcomes = append(outcomes, install.Outcome{Kind: request.Kind, State: install.ManifestDone})
-		}
+	case len(specs) == 0 && request.Manifest:
+		add(install.ManifestDone, r.installed(kind, already), "")
 		return outcomes, true, nil
+	case len(specs) == 0:
+		return outcomes, true, nil
+	case r.failed:
+		add(install.Skipped, wanted, "")
+		return outcomes, false, nil
 	}
 	names, reason, err := r.install(ctx, kind, specs)
 	switch {
 	case err != nil:
 		return nil, false, err
 	case reason != "":
-		return append(outcomes, install.Outcome{Kind: request.Kind, State: install.Failed, Names: wanted, Reason: reason}), false, nil
+		add(install.Failed, wanted, reason)
+		return outcomes, false, nil
 	case request.Manifest:
-		return append(outcomes, install.Outcome{Kind: request.Kind, State: install.ManifestDone, Names: names}), true, nil
+		add(install.ManifestDone, append(r.installed(kind, already), names...), "")
+	default:
+		add(install.Installed, names, "")
 	}
-	return append(outcomes, install.Outcome{Kind: request.Kind, State: install.Installed, Names: names}), true, nil
+	return outcomes, true, nil
 }
 
 func kindOf(k install.Kind) interpreter.Kind {
@@ -114,9 +123,27 @@ func registryKind(k interpreter.Kind) registry.Kind {
 	return registry.Pip
 }
 
+// lost is why a distribution could not be installed. passing says that the next try may
+// end otherwise, so that the host makes it by itself.
+type lost struct {
+	reason  string
+	passing bool
+}
+
+// passes reports whether a failed install may do better soon.
+func passes(r packages.Reason) bool {
+	switch r {
+	case packages.Busy, packages.NoAnswer, packages.Late, packages.Damaged:
+		return true
+	}
+	return false
+}
+
 // install makes the set of what the workspace has and what it wants besides. reason says
 // why that cannot be, for the model.
-func (s *Set) install(ctx context.Context, kind interpreter.Kind, specs []packages.Spec) (names []string, reason string, err error) {
+func (r *run) install(ctx context.Context, kind interpreter.Kind, specs []packages.Spec) (names []string, reason string, err error) {
+	r.progress(specs)
+	s := r.Set
 	s.mu.Lock()
 	have := slices.Clone(s.specs[kind])
 	s.mu.Unlock()
@@ -125,13 +152,14 @@ func (s *Set) install(ctx context.Context, kind interpreter.Kind, specs []packag
 		request.Use = own
 	}
 	set, err := s.o.Installer.Install(ctx, request)
-	if bad, ok := errors.AsType[*packages.Failure](err); ok {
+	if bad, ok := errors.AsType[*packages.Failure](err); ok && ctx.Err() == nil {
+		reason := strings.TrimSuffix(bad.Text, ".")
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, spec := range specs {
-			s.lost[string(kind)+" "+spec.Name] = strings.TrimSuffix(bad.Text, ".")
+			s.lost[lostKey(kind, spec.Name)] = lost{reason: reason, passing: passes(bad.Reason)}
 		}
-		return nil, strings.TrimSuffix(bad.Text, "."), nil
+		return nil, reason, nil
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: install: %w", Name, err)
@@ -143,9 +171,33 @@ func (s *Set) install(ctx context.Context, kind interpreter.Kind, specs []packag
 	s.o.Workspace.Use(use)
 	s.mu.Lock()
 	s.names[kind] = set.Names
+	for _, spec := range specs {
+		// The later word on a name counts.
+		have = slices.DeleteFunc(have, func(h packages.Spec) bool { return sameName(kind, h.Name, spec.Name) })
+		delete(s.lost, lostKey(kind, spec.Name))
+	}
 	s.specs[kind] = append(have, specs...)
 	s.mu.Unlock()
 	return s.installed(kind, specs), "", nil
+}
+
+// progress tells whoever watches the call why it takes its time.
+func (r *run) progress(specs []packages.Spec) {
+	if r.env.Progress == nil {
+		return
+	}
+	names := make([]string, len(specs))
+	for i, s := range specs {
+		names[i] = s.Name
+	}
+	r.env.Progress(fmt.Appendf(nil, installing, strings.Join(names, ", ")))
+}
+
+func lostKey(kind interpreter.Kind, name string) string {
+	if kind == interpreter.Python {
+		name = registry.Fold(name)
+	}
+	return string(kind) + " " + name
 }
 
 // has reports whether the workspace has asked for the same before and got it.
@@ -191,37 +243,36 @@ func (s *Set) hasDistribution(kind interpreter.Kind, name string) bool {
 	return slices.ContainsFunc(s.names[kind], func(i packages.Installed) bool { return sameName(kind, i.Name, name) })
 }
 
-// refusedBefore is why a distribution could not be installed.
-func (s *Set) refusedBefore(kind interpreter.Kind, name string) (string, bool) {
+// lostBefore is why a distribution could not be installed.
+func (s *Set) lostBefore(kind interpreter.Kind, name string) (lost, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	reason, ok := s.lost[string(kind)+" "+name]
-	return reason, ok
+	l, ok := s.lost[lostKey(kind, name)]
+	return l, ok
+}
+
+// listed reports whether the operator's list of packages has a name (B1 13.15).
+func (s *Set) listed(kind interpreter.Kind, name string) bool {
+	list := s.o.Facts.Packages
+	return len(list) == 0 || slices.ContainsFunc(list, func(l string) bool { return sameName(kind, l, name) })
 }
 
 // manifest reads a file of the workspace for an install, by its path from where the
-// line starts.
+// line starts (B1 13.6).
 func (r *run) manifest(name string) ([]byte, error) {
-	rel, err := r.relative(name)
+	rel, err := r.relativeTo(r.began, name)
 	if err != nil {
 		return nil, err
 	}
-	data, err := r.read(rel)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s is not there", name)
-	case err != nil:
-		return nil, err
-	}
-	return data, nil
+	return r.read(rel)
 }
 
-// relative is a path from where the command begins, relative to the work folder.
-func (r *run) relative(name string) (string, error) {
-	if path.IsAbs(name) || strings.HasPrefix(name, "~") {
+// relativeTo is a path as a line or an output names it, from a folder of the workspace.
+func (r *run) relativeTo(dir, name string) (string, error) {
+	if path.IsAbs(name) || filepath.IsAbs(name) || strings.HasPrefix(name, "~") {
 		return r.o.Workspace.Resolve(name)
 	}
-	return guard.Clean(path.Join(r.began, name))
+	return guard.Clean(path.Join(dir, name))
 }
 
 // read is a file of the work folder, up to the size that the file tools take.
@@ -239,7 +290,7 @@ func (r *run) read(rel string) ([]byte, error) {
 	most := r.limits.Get(config.FileSize)
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(data)) > most {
-		err = fmt.Errorf("%s has more than %d bytes", rel, most)
+		err = fmt.Errorf("it has more than %d bytes", most)
 	}
 	return data, err
 }

@@ -1,50 +1,170 @@
 package shell
 
 import (
-	"context"
+	"errors"
+	"regexp"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/metier-run/metier/internal/journal"
+	"github.com/metier-run/metier/internal/bash"
 )
 
 // lineShape is what is known of a command line before it runs.
 type lineShape struct {
 	// patches: apply_patch is a command in it.
 	patches bool
-	// background: its last command is sent to the background.
-	background bool
+	// background: its last command is sent to the background. jobs: one of its commands
+	// is.
+	background, jobs bool
 	// envelope is the patch, where the line is nothing but one (B1 12.15).
 	envelope string
+	// bodies are what its heredocs give, as a file gets it.
+	bodies []string
 }
 
-// lookAtLine reads a line as bash does. Of one that cannot be read only what is
-// certain is told: the shell says what is wrong with it.
-func lookAtLine(line string) lineShape {
-	var shape lineShape
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
+// innerLines is how many shells in shells are looked into: sh -c 'bash -c "..."'.
+const innerLines = 4
+
+// lookAtLine reads a line as bash does. Of one that cannot be read only what is likely
+// is told: the shell says what is wrong with it.
+func lookAtLine(line string) lineShape { return look(line, innerLines) }
+
+func look(line string, inner int) lineShape {
+	file, err := bash.Parse(line)
 	if err != nil {
-		shape.patches = strings.HasPrefix(strings.TrimSpace(line), "apply_patch")
-		return shape
+		if line, file = closed(line, err); file == nil {
+			return unreadable(line)
+		}
 	}
+	l := looker{text: line, inner: inner}
 	syntax.Walk(file, func(n syntax.Node) bool {
-		if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 0 && isPatch(call.Args[0].Lit()) {
-			shape.patches = true
+		switch n := n.(type) {
+		case *syntax.CallExpr:
+			l.call(n)
+		case *syntax.CoprocClause: // whose command may be taken for its name
+			l.shape.patches = l.shape.patches || n.Name != nil && isPatch(plainWord(n.Name))
+		case *syntax.Redirect:
+			if isHeredoc(n) {
+				l.shape.bodies = append(l.shape.bodies, l.heredoc(n))
+			}
 		}
 		return true
 	})
-	if len(file.Stmts) == 0 {
-		return shape
+	for i, s := range file.Stmts {
+		l.shape.jobs = l.shape.jobs || s.Background
+		l.shape.background = i == len(file.Stmts)-1 && s.Background
 	}
-	shape.background = file.Stmts[len(file.Stmts)-1].Background
 	if len(file.Stmts) == 1 {
-		shape.envelope = envelope(file.Stmts[0])
+		l.shape.envelope = l.envelope(file.Stmts[0])
 	}
-	return shape
+	return l.shape
+}
+
+var (
+	// heredocTag is the tag of a heredoc, at the end of a line or before something else.
+	heredocTag = regexp.MustCompile(`<<-?[ \t]*(?:'([^'\n]+)'|"([^"\n]+)"|\\?([\w.-]+))`)
+	// seemsPatch is the name as a word, in a text without quotes.
+	seemsPatch = regexp.MustCompile(`(?i)(?:^|[^\w./-])apply[_-]?patch\b`)
+	// quotesPatch is the name where a command may begin in the text for another shell.
+	quotesPatch = regexp.MustCompile("(?i)[\"'\n;|&({`]\\s*apply[_-]?patch\\b")
+)
+
+// closed adds the end of a heredoc that was forgotten: a shell takes all that follows
+// for it.
+func closed(line string, err error) (string, *syntax.File) {
+	bad, ok := errors.AsType[syntax.ParseError](err)
+	if !ok || !strings.HasPrefix(bad.Text, "unclosed here-document") {
+		return line, nil
+	}
+	tag := heredocTag.FindStringSubmatch(line)
+	if tag == nil {
+		return line, nil
+	}
+	whole := strings.TrimSuffix(line, "\n") + "\n" + tag[1] + tag[2] + tag[3] + "\n"
+	file, err := bash.Parse(whole)
+	if err != nil {
+		return line, nil
+	}
+	return whole, file
+}
+
+// unreadable is what seems to be in a line that nobody can read.
+func unreadable(line string) lineShape {
+	end := strings.TrimSpace(line)
+	single := strings.HasSuffix(end, "&") && !strings.HasSuffix(end, "&&")
+	return lineShape{patches: seemsPatch.MatchString(bare.Replace(line)), background: single, jobs: single}
+}
+
+// bare takes away all that quotes.
+var bare = strings.NewReplacer("\\\n", "", `\`, "", "'", "", `"`, "")
+
+// looker looks at the commands of a line.
+type looker struct {
+	text  string
+	inner int
+	shape lineShape
+}
+
+// call looks at one simple command: what runs another one is looked through.
+func (l *looker) call(c *syntax.CallExpr) {
+	words := words(c)
+	if len(words) == 0 {
+		return
+	}
+	raw := l.text[c.Pos().Offset():c.End().Offset()]
+	switch {
+	case isPatch(words[0]):
+		l.shape.patches = true
+	case words[0] == "": // known only when it runs
+		name := c.Args[0]
+		l.shape.patches = l.shape.patches || seemsPatch.MatchString(bare.Replace(l.text[name.Pos().Offset():name.End().Offset()]))
+	case runsOther(words[0]):
+		asks := words[0] == "command" && len(words) > 1 && strings.HasPrefix(words[1], "-")
+		l.shape.patches = l.shape.patches || !asks && slices.ContainsFunc(words[1:], isPatch)
+	}
+	switch text, ok := innerText(words); {
+	case !ok:
+	case slices.Contains(words, ""):
+		l.shape.patches = l.shape.patches || quotesPatch.MatchString(raw)
+	case l.inner > 0:
+		l.shape.patches = l.shape.patches || look(text, l.inner-1).patches
+	}
+}
+
+// innerText is what a command gives another shell to run.
+func innerText(words []string) (string, bool) {
+	if words[0] == "eval" {
+		return strings.Join(words[1:], " "), len(words) > 1
+	}
+	for len(words) > 0 && runsOther(words[0]) {
+		words = words[1:]
+	}
+	if len(words) == 0 || !isShell(words[0]) {
+		return "", false
+	}
+	at := slices.IndexFunc(words[1:], func(w string) bool { return !strings.HasPrefix(w, "-") })
+	if at < 1 { // no line, or a file in its place
+		return "", false
+	}
+	_, reads := shellLine([]string{words[0], words[at], words[at+1]})
+	return words[at+1], reads
+}
+
+// runsOther are commands whose words hold another command.
+func runsOther(name string) bool {
+	switch name {
+	case "command", "builtin", "exec", "env", "sudo", "doas", "nohup", "nice", "timeout", "stdbuf", "setsid", "xargs", "time", "coproc", "!":
+		return true
+	}
+	return false
 }
 
 func isPatch(word string) bool {
+	if at := strings.IndexAny(word, " \t\n"); at > 0 {
+		word = word[:at] // all of it in one word, as no program is called
+	}
 	switch strings.ToLower(word) {
 	case "apply_patch", "apply-patch", "applypatch":
 		return true
@@ -53,80 +173,119 @@ func isPatch(word string) bool {
 }
 
 // envelope is the patch of a statement that is nothing but one: the tool with one
-// heredoc, or with one argument in quotes.
-func envelope(s *syntax.Stmt) string {
+// heredoc, or with one argument in quotes. A shell around it makes no difference.
+func (l *looker) envelope(s *syntax.Stmt) string {
 	call, ok := s.Cmd.(*syntax.CallExpr)
 	plain := !s.Background && !s.Negated && !s.Coprocess && ok && len(call.Assigns) == 0
-	if !plain || len(call.Args) == 0 || !isPatch(call.Args[0].Lit()) {
+	if !plain || len(call.Args) == 0 {
 		return ""
 	}
+	words := words(call)
 	switch {
-	case len(s.Redirs) == 0 && len(call.Args) == 2:
-		return quotedText(call.Args[1])
-	case len(s.Redirs) == 1 && len(call.Args) == 1:
-		return heredoc(s.Redirs[0])
+	case len(s.Redirs) == 0 && isShell(words[0]) && l.inner > 0:
+		text, _ := shellLine(words)
+		return look(text, l.inner-1).envelope
+	case !isPatch(words[0]):
+		return ""
+	case len(s.Redirs) == 0 && len(words) == 2:
+		return words[1]
+	case len(s.Redirs) == 1 && len(words) == 1 && isHeredoc(s.Redirs[0]):
+		return l.heredoc(s.Redirs[0])
 	}
 	return ""
 }
 
-// heredoc is the text of a heredoc as the model wrote it: an envelope is no place for
-// expansions, so a "$" in one with a bare tag is a "$".
-func heredoc(r *syntax.Redirect) string {
-	if r.Op != syntax.Hdoc && r.Op != syntax.DashHdoc || r.Hdoc == nil || (r.N != nil && r.N.Value != "0") {
-		return ""
-	}
-	text := source(r.Hdoc)
-	if r.Op != syntax.DashHdoc {
-		return text
-	}
-	lines := strings.SplitAfter(text, "\n")
-	for i, l := range lines {
-		lines[i] = strings.TrimLeft(l, "\t")
-	}
-	return strings.Join(lines, "")
+func isHeredoc(r *syntax.Redirect) bool {
+	return (r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc) && r.Hdoc != nil && (r.N == nil || r.N.Value == "0")
 }
 
-// source prints a heredoc's body as it stood in the line.
-func source(w *syntax.Word) string {
-	var b strings.Builder
-	if syntax.NewPrinter().Print(&b, w) != nil {
+// heredoc is the text of a heredoc as the model wrote it: an envelope and a source are
+// no places for expansions, so a "$" in one with a bare tag is a "$". Where all are
+// escaped, whoever wrote it knew that, and they are taken as a shell takes them.
+func (l *looker) heredoc(r *syntax.Redirect) string {
+	from, to := int(r.Hdoc.Pos().Offset()), int(r.Hdoc.End().Offset())
+	if from > to || to > len(l.text) {
 		return ""
+	}
+	text := l.text[from:to]
+	text = text[:strings.LastIndexByte(text, '\n')+1] // without the tag
+	if r.Op == syntax.DashHdoc {
+		lines := strings.SplitAfter(text, "\n")
+		for i, line := range lines {
+			lines[i] = strings.TrimLeft(line, "\t")
+		}
+		text = strings.Join(lines, "")
+	}
+	if r.Word.Lit() != "" && escapes(r.Hdoc) && (strings.Contains(text, `\$`) || strings.Contains(text, "\\`")) {
+		return unescaped.Replace(text)
+	}
+	return text
+}
+
+// escapes reports whether nothing in a heredoc is expanded.
+func escapes(w *syntax.Word) bool {
+	return !slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool {
+		_, plain := p.(*syntax.Lit)
+		return !plain
+	})
+}
+
+// words are the words of a command as far as nothing in them is expanded; one that is
+// has no text.
+func words(call *syntax.CallExpr) []string {
+	found := make([]string, len(call.Args))
+	for i, w := range call.Args {
+		found[i] = plainWord(w)
+	}
+	return found
+}
+
+// plainWord is the text of a word in which nothing is expanded, else empty.
+func plainWord(w *syntax.Word) string {
+	var b strings.Builder
+	for _, part := range w.Parts {
+		switch p := part.(type) {
+		case *syntax.Lit:
+			b.WriteString(unbackslashed(p.Value))
+		case *syntax.SglQuoted:
+			if p.Dollar {
+				return ""
+			}
+			b.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			for _, inner := range p.Parts {
+				lit, ok := inner.(*syntax.Lit)
+				if !ok || p.Dollar {
+					return ""
+				}
+				b.WriteString(unquoted.Replace(lit.Value))
+			}
+		default:
+			return ""
+		}
 	}
 	return b.String()
 }
 
-// quotedText is the text of a word that is one string in quotes without an expansion.
-func quotedText(w *syntax.Word) string {
-	if len(w.Parts) != 1 {
-		return ""
+// unbackslashed takes away the backslashes that a shell takes away outside of quotes.
+func unbackslashed(text string) string {
+	if !strings.Contains(text, `\`) {
+		return text
 	}
-	switch part := w.Parts[0].(type) {
-	case *syntax.SglQuoted:
-		if !part.Dollar {
-			return part.Value
-		}
-	case *syntax.DblQuoted:
-		if len(part.Parts) == 1 && !part.Dollar {
-			if lit, ok := part.Parts[0].(*syntax.Lit); ok {
-				return unescaped.Replace(lit.Value)
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) {
+			if i++; text[i] == '\n' {
+				continue
 			}
 		}
+		b.WriteByte(text[i])
 	}
-	return ""
+	return b.String()
 }
 
-// unescaped takes away the backslashes that a shell takes away in double quotes.
-var unescaped = strings.NewReplacer(`\\`, `\`, `\"`, `"`, "\\`", "`", `\$`, "$", "\\\n", "")
-
-// patch applies the command if it is nothing but a patch; done reports that it was.
-func (r *run) patch(ctx context.Context) (result journal.Result, done bool, err error) {
-	if r.o.Patch == nil || r.args.workdir != "" && r.args.workdir != "." {
-		return journal.Result{}, false, nil
-	}
-	text := lookAtLine(r.args.command).envelope
-	if text == "" {
-		return journal.Result{}, false, nil
-	}
-	result, err = r.o.Patch(ctx, text)
-	return result, true, err
-}
+// The backslashes that a shell takes away in a heredoc, and in double quotes.
+var (
+	unescaped = strings.NewReplacer(`\\`, `\`, "\\`", "`", `\$`, "$", "\\\n", "")
+	unquoted  = strings.NewReplacer(`\\`, `\`, `\"`, `"`, "\\`", "`", `\$`, "$", "\\\n", "")
+)

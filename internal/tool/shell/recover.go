@@ -2,8 +2,10 @@ package shell
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/metier-run/metier/internal/config"
@@ -11,9 +13,8 @@ import (
 	"github.com/metier-run/metier/internal/sandbox"
 	"github.com/metier-run/metier/internal/workspace"
 	"github.com/metier-run/metier/internal/workspace/diagnose"
+	"github.com/metier-run/metier/internal/workspace/shell"
 )
-
-func filepathJoin(dir, rel string) string { return filepath.Join(dir, filepath.FromSlash(rel)) }
 
 // target is a file that the command redirects into, as it was before.
 type target struct {
@@ -21,6 +22,7 @@ type target struct {
 	shown  string
 	append bool
 	before []byte // nil when there was none
+	fresh  bool   // the model knew all of it
 }
 
 // targets are the files that the line writes by redirection, as they are before it
@@ -31,13 +33,14 @@ func (r *run) targets() []target {
 		if len(found) == r.limits.Int(config.SeenFiles) {
 			break
 		}
-		rel, err := r.relative(d.Path)
+		rel, err := r.relativeTo(r.began, d.Path)
 		if err != nil {
 			continue
 		}
 		t := target{rel: rel, shown: d.Path, append: d.Append}
 		if data, err := r.read(rel); err == nil && int64(len(data)) <= r.limits.Get(config.SeenBytes) {
 			t.before = data
+			t.fresh = r.o.Workspace.Seen.Know(rel, data) == workspace.Fresh
 		}
 		found = append(found, t)
 	}
@@ -58,9 +61,9 @@ func (w *went) missing() (diagnose.Module, bool) {
 func (w *went) read() diagnose.Failure {
 	r := w.run
 	facts := diagnose.Facts{
-		Dialect: diagnose.Dialect(strings.ToLower(r.o.Facts.Dialect)), Network: r.o.Facts.Network == sandbox.NetworkOpen, Installs: r.o.Installer != nil,
+		Dialect: r.dialect(), Network: r.o.Facts.Network == sandbox.NetworkOpen, Installs: r.o.Installer != nil,
 		Installed: func(t diagnose.Tool, name string) bool { return r.hasDistribution(interpreterOf(t), name) },
-		Refused:   func(t diagnose.Tool, name string) (string, bool) { return r.refusedBefore(interpreterOf(t), name) },
+		Refused:   r.refused,
 		Files:     w.files(),
 		Program:   r.finds,
 	}
@@ -70,15 +73,55 @@ func (w *went) read() diagnose.Failure {
 	return diagnose.Read(w.output(), facts)
 }
 
+// refused is why a distribution cannot be had.
+func (r *run) refused(t diagnose.Tool, name string) (string, bool) {
+	kind := interpreterOf(t)
+	if r.o.Installer != nil && !r.listed(kind, name) {
+		return fmt.Sprintf(onlyListed, strings.Join(r.o.Facts.Packages, ", ")), true
+	}
+	before, failed := r.lostBefore(kind, name)
+	return before.reason, failed
+}
+
+// dialect is the shell's, as [diagnose] calls it.
+func (r *run) dialect() diagnose.Dialect {
+	switch shell.Dialect(r.o.Facts.Dialect) {
+	case shell.PowerShell:
+		return diagnose.PowerShell
+	case shell.Bash, shell.Zsh, shell.Ksh:
+		return diagnose.Bash
+	}
+	return diagnose.Sh
+}
+
 // finds reports whether a command can find a program.
 func (r *run) finds(name string) bool {
+	if name != filepath.Base(name) {
+		return false
+	}
 	l := r.o.Workspace.Launch(sandbox.Shell, ".", workspace.Extra{})
 	for _, e := range l.Env {
 		if dirs, ok := strings.CutPrefix(e, "PATH="); ok {
-			return name == filepath.Base(name) && runs(filepath.SplitList(dirs), name)
+			return slices.ContainsFunc(filepath.SplitList(dirs), func(dir string) bool { return r.hasProgram(dir, name) })
 		}
 	}
 	return false
+}
+
+// hasProgram reports whether a directory of PATH has a program. One that commands can write
+// is looked at through the guard.
+func (r *run) hasProgram(dir, name string) bool {
+	rel, err := filepath.Rel(r.o.Workspace.Work(), dir)
+	if err != nil || !filepath.IsLocal(rel) {
+		return runs([]string{dir}, name)
+	}
+	root, err := r.o.Workspace.Files()
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	info, err := root.Stat(filepath.ToSlash(filepath.Join(rel, name)))
+	return err == nil && runnable(info)
 }
 
 // files are those of the workspace near where the command ran, by their paths from
@@ -90,7 +133,6 @@ func (w *went) files() iter.Seq[string] {
 			return
 		}
 		defer root.Close()
-		ran := w.ran()
 		left := w.run.limits.Int(config.ArtifactEntries)
 		for e, err := range root.Walk(context.Background(), workspace.Skips) {
 			if left--; left < 0 {
@@ -99,7 +141,7 @@ func (w *went) files() iter.Seq[string] {
 			if err != nil || e.Info.IsDir() {
 				continue
 			}
-			rel, err := filepath.Rel(filepath.FromSlash(ran), filepath.FromSlash(e.Path))
+			rel, err := filepath.Rel(filepath.FromSlash(w.at), filepath.FromSlash(e.Path))
 			if err == nil && !yield(filepath.ToSlash(rel)) {
 				return
 			}
@@ -114,18 +156,17 @@ func (r *run) recover(ctx context.Context, w *went, written []target) {
 	if r.o.NoRecovery {
 		return
 	}
-	failed := !w.ok()
-	if failed && w.out.Ended == sandbox.Exited {
+	if !w.ok() && w.out.Ended == sandbox.Exited && !w.settled {
 		r.coach(ctx, w)
 	}
-	if warning := r.attempts.Record(r.args.command, failed); warning != "" {
-		w.add(warning)
+	if !w.settled {
+		w.add(r.attempts.Record(r.args.command, !w.ok() || r.failed))
 	}
 	var rewrites []diagnose.Rewrite
 	var files []Written
 	for _, t := range written {
 		data, err := r.read(t.rel)
-		if err != nil || string(data) == string(t.before) {
+		if err != nil || t.before != nil && string(data) == string(t.before) {
 			continue
 		}
 		if !t.append && t.before != nil {
@@ -136,18 +177,17 @@ func (r *run) recover(ctx context.Context, w *went, written []target) {
 	if r.o.Facts.Files {
 		w.add(diagnose.Rewrites(rewrites, r.limits.Get(config.SeenBytes)))
 	}
-	if !failed && r.o.Syntax != nil && len(files) > 0 {
+	if w.ok() && r.o.Syntax != nil && len(files) > 0 {
 		w.add(r.o.Syntax(ctx, files))
 	}
 }
 
-// coach says what a failure comes from and what to do.
+// coach says what a failure comes from and what to do. The place of an error is shown
+// with what a library has, too: the repair needs its lines.
 func (r *run) coach(ctx context.Context, w *went) {
 	f := w.read()
 	if f.Class == diagnose.APIMiss {
-		if found := r.probe(ctx, w, f.Miss); found != "" {
-			w.add(found)
-		}
+		w.add(r.probe(ctx, w, f.Miss))
 	}
 	w.add(f.Coach())
 	if r.o.Facts.Files && (f.Class == diagnose.Code || f.Class == diagnose.APIMiss) {
@@ -155,28 +195,41 @@ func (r *run) coach(ctx context.Context, w *went) {
 	}
 }
 
+// find reads a file by the path that an output or a line has for it: from where the
+// command was in the end, or else from where it began.
+func (w *went) find(name string) (rel string, data []byte, ok bool) {
+	for _, dir := range []string{w.at, w.out.Ran} {
+		rel, err := w.run.relativeTo(dir, name)
+		if err != nil {
+			continue
+		}
+		if data, err := w.run.read(rel); err == nil {
+			return rel, data, true
+		}
+	}
+	return "", nil, false
+}
+
 // repair shows the place that an error comes from (B1 10.12). What it shows, the model
 // has seen.
 func (w *went) repair() string {
-	r := w.run
-	read := func(name string) ([]byte, bool) {
-		rel, err := r.relativeTo(w.ran(), name)
-		if err != nil {
-			return nil, false
-		}
-		data, err := r.read(rel)
-		return data, err == nil
-	}
-	hint, ok := diagnose.Repair(w.output(), read)
+	hint, ok := diagnose.Repair(w.output(), func(name string) ([]byte, bool) {
+		_, data, ok := w.find(name)
+		return data, ok
+	})
 	if !ok {
 		return ""
 	}
-	if rel, err := r.relativeTo(w.ran(), hint.Path); err == nil {
-		if data, err := r.read(rel); err == nil {
-			for _, n := range hint.Shown {
-				r.o.Workspace.Seen.Some(rel, data, n, n)
-			}
-		}
+	ws := w.run.o.Workspace
+	rel, data, ok := w.find(hint.Path)
+	if !ok {
+		return hint.Sentence()
+	}
+	for _, n := range hint.Shown {
+		ws.Seen.Some(rel, data, n, n)
+	}
+	if name := ws.Shown(rel); name != hint.Path {
+		return hint.Sentence() + " " + fmt.Sprintf(fileIs, name)
 	}
 	return hint.Sentence()
 }
@@ -187,24 +240,23 @@ func (r *run) probe(ctx context.Context, w *went, m diagnose.Miss) string {
 	if r.o.Runner == nil {
 		return ""
 	}
-	read := func(name string) ([]byte, bool) {
-		rel, err := r.relativeTo(w.ran(), name)
-		if err != nil {
-			return nil, false
-		}
-		data, err := r.read(rel)
-		return data, err == nil && int64(len(data)) <= r.limits.Get(config.SeenBytes)
-	}
 	limit := r.limits.Duration(config.ProbeTime)
-	program, ok := m.Probe(r.line, read, limit)
+	program, ok := m.Probe(r.line, func(name string) ([]byte, bool) {
+		_, data, ok := w.find(name)
+		return data, ok && int64(len(data)) <= r.limits.Get(config.SeenBytes)
+	}, limit)
 	if !ok {
 		return ""
 	}
-	with, err := r.o.Workspace.Interpreter(program.Kind)
-	if err != nil {
-		return ""
+	with, own := r.o.Workspace.Own(program.Kind)
+	if !own {
+		var err error
+		if with, err = r.o.Workspace.Interpreter(program.Kind); err != nil {
+			return ""
+		}
 	}
-	l := r.o.Workspace.Launch(sandbox.Probe, w.ran(), workspace.Extra{})
+	// The host's variables: what the model exported could lead to code of its own.
+	l := r.o.Workspace.Launch(sandbox.Probe, w.at, workspace.Extra{})
 	l.Argv = append([]string{with.Path}, program.Argv()...)
 	l.Deadline, l.Output = limit, r.limits.Get(config.ProbeOutput)
 	out, err := r.o.Runner.Run(ctx, l)
@@ -214,15 +266,21 @@ func (r *run) probe(ctx context.Context, w *went, m diagnose.Miss) string {
 	return diagnose.ReadProbe(m, string(out.Stdout.Head)+string(out.Stdout.Tail))
 }
 
-// ingest notes what the model has seen of the files that its command wrote: what stands
-// in the command word for word (B1 11.6).
+// ingest notes what the model has seen of the files that its command wrote: those that
+// hold the text of a heredoc word for word (B1 11.6). A program's output does not count.
 func (r *run) ingest(written []target) {
 	for _, t := range written {
 		data, err := r.read(t.rel)
-		if err != nil || len(data) == 0 || int64(len(data)) > r.limits.Get(config.SeenBytes) {
+		if err != nil || int64(len(data)) > r.limits.Get(config.SeenBytes) {
 			continue
 		}
-		if !t.append && strings.Contains(r.args.command, string(data)) {
+		known := slices.ContainsFunc(r.shape.bodies, func(body string) bool {
+			if t.append {
+				return t.fresh && string(data) == string(t.before)+body
+			}
+			return string(data) == body
+		})
+		if known {
 			r.o.Workspace.Seen.Whole(t.rel, data)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/metier-run/metier/internal/journal"
 	"github.com/metier-run/metier/internal/sandbox"
 	"github.com/metier-run/metier/internal/tool"
+	"github.com/metier-run/metier/internal/workspace"
 	"github.com/metier-run/metier/internal/workspace/artifact"
 	"github.com/metier-run/metier/internal/workspace/diagnose"
 	"github.com/metier-run/metier/internal/workspace/packages"
@@ -20,19 +21,16 @@ import (
 
 // foreground runs a command to its end and tells how it went.
 func (r *run) foreground(ctx context.Context) (journal.Result, error) {
-	before, keeps, err := r.before(ctx)
-	if err != nil {
-		return journal.Result{}, err
-	}
+	before, keeps := r.before(ctx)
 	written := r.targets()
 	began, timeout := time.Now(), r.o.Session.Timeout(r.args.timeout)
-	out, err := r.o.Session.Run(ctx, r.command(timeout))
+	out, err := r.o.Session.Run(ctx, r.command(r.line, timeout))
 	if err != nil {
 		return r.notStarted(ctx, err)
 	}
-	w := r.ended(out)
+	w := r.ended(out, timeout)
 	if !r.o.NoRecovery {
-		if err := r.autoInstall(ctx, w, began.Add(timeout)); err != nil {
+		if w, err = r.autoInstall(ctx, w, began.Add(timeout)); err != nil {
 			return journal.Result{}, err
 		}
 	}
@@ -40,23 +38,57 @@ func (r *run) foreground(ctx context.Context) (journal.Result, error) {
 		return journal.Result{}, fmt.Errorf("%s: %w", Name, context.Cause(ctx))
 	}
 	r.recover(ctx, w, written)
-	result := journal.Result{OK: w.ok() && !r.failed, Detail: detail(r.args.command)}
-	if keeps {
+	result := journal.Result{OK: w.ok() && !r.failed, Detail: detail(r.args.command), Workspace: true}
+	switch {
+	case keeps:
 		w.kept, result.Files = r.o.Artifacts.Keep(ctx, before)
+	case r.o.Artifacts != nil:
+		w.kept = notKept
 	}
 	result.Text = w.render()
 	return result, nil
 }
 
-// before looks at the workspace before a command.
-func (r *run) before(ctx context.Context) (snapshot artifact.Snapshot, keeps bool, err error) {
+// before looks at the workspace before a command. A folder that cannot be looked at is
+// no reason not to run: the session mends it.
+func (r *run) before(ctx context.Context) (snapshot artifact.Snapshot, keeps bool) {
 	if r.o.Artifacts == nil {
-		return snapshot, false, nil
+		return snapshot, false
 	}
-	if snapshot, err = r.o.Artifacts.Before(ctx); err != nil {
-		return snapshot, false, fmt.Errorf("%s: %w", Name, err)
+	snapshot, err := r.o.Artifacts.Before(ctx)
+	if err != nil {
+		r.o.Logger.WarnContext(ctx, "files of a command are not kept", "error", err)
 	}
-	return snapshot, true, nil
+	return snapshot, err == nil
+}
+
+// command is a line as the session runs it.
+func (r *run) command(line string, timeout time.Duration) shell.Command {
+	c := shell.Command{Line: line, Timeout: timeout, Extra: workspace.Extra{Read: r.o.Read}}
+	if r.args.workdir != "" {
+		c.Workdir = r.began
+	}
+	if r.env.Progress != nil {
+		c.Watch = func(_ sandbox.Stream, p []byte) { r.env.Progress(p) }
+	}
+	return c
+}
+
+// background starts a command that outlives its call (B1 9.10).
+func (r *run) background(ctx context.Context) (journal.Result, error) {
+	line := r.line
+	if r.shape.jobs && r.dialect() != diagnose.PowerShell {
+		line += "\nwait\n" // else the end of the shell would end what it has started
+	}
+	job, err := r.o.Session.Background(ctx, r.command(line, 0))
+	if err != nil {
+		return r.notStarted(ctx, err)
+	}
+	look := lookTail
+	if r.dialect() == diagnose.PowerShell {
+		look = lookPowerShell
+	}
+	return r.say(true, joined(fmt.Sprintf(started, job.ID, job.Shown), fmt.Sprintf(look, job.Shown), startedEnds)), nil
 }
 
 // notStarted tells of a command of which nothing ran. A second one in a row tells that
@@ -67,93 +99,116 @@ func (r *run) notStarted(ctx context.Context, err error) (journal.Result, error)
 	case ctx.Err() != nil:
 		return journal.Result{}, fmt.Errorf("%s: %w", Name, err)
 	case errors.Is(err, sandbox.ErrBusy):
-		return journal.Result{Text: busy}, nil
+		return r.say(false, busy), nil
 	case errors.Is(err, shell.ErrJobs):
-		return journal.Result{Text: fmt.Sprintf(manyJobs, r.limits.Int(config.JobsAtOnce))}, nil
+		if most := r.limits.Int(config.JobsAtOnce); most > 0 {
+			return r.say(false, fmt.Sprintf(manyJobs, most)), nil
+		}
+		return r.say(false, noJobs), nil
 	case !isHost:
-		return journal.Result{Text: fmt.Sprintf(cannotRun, strings.TrimPrefix(err.Error(), "run a command: "))}, nil
+		return r.say(false, fmt.Sprintf(cannotRun, strings.TrimPrefix(err.Error(), "run a command: "))), nil
 	}
 	r.o.Logger.ErrorContext(ctx, "command not started", "error", err)
-	why := r.paths(shell.Outcome{}).Rewrite(tool.Clip(failed.Err.Error()))
-	text := fmt.Sprintf(notStarted, why)
-	if failed.InARow > 1 {
-		text += fmt.Sprintf(shellBroken, failed.InARow) + " "
-		if r.o.Facts.Files {
-			text += brokenWithFiles
-		} else {
-			text += brokenAlone
-		}
+	why := strings.TrimSuffix(r.paths(r.began, shell.Outcome{}).Rewrite(tool.Clip(failed.Err.Error())), ".")
+	if failed.InARow < 2 {
+		return r.say(false, fmt.Sprintf(notStarted, why)+" "+notStartedOnce), nil
 	}
-	return journal.Result{Text: joined(append(r.notes, text)...)}, nil
+	text := fmt.Sprintf(notStarted, why) + " " + fmt.Sprintf(shellBroken, failed.InARow)
+	if r.o.Facts.Files {
+		return r.say(false, text+" "+brokenWithFiles), nil
+	}
+	return r.say(false, text+" "+brokenAlone), nil
 }
 
-// ended is what is known of a command that has run.
-func (r *run) ended(out shell.Outcome) *went {
-	w := &went{run: r, out: out, paths: r.paths(out)}
-	w.stdout, w.stderr = tool.NewStream(out.Stdout, w.paths.Rewrite), tool.NewStream(out.Stderr, w.paths.Rewrite)
-	if out.Ended == sandbox.Exited {
+// ended is what is known of a command that has run, with the time that it had.
+func (r *run) ended(out shell.Outcome, had time.Duration) *went {
+	if out.Ran == "" {
+		out.Ran = r.began
+	}
+	w := &went{run: r, out: out, at: out.Ran, had: had}
+	if out.Moved {
+		w.at = out.Dir // what failed ran behind the cd, and there the next call begins
+	}
+	rewrite := r.paths(w.at, out).Rewrite
+	w.stdout, w.stderr = tool.NewStream(out.Stdout, rewrite), tool.NewStream(out.Stderr, rewrite)
+	if out.Ended == sandbox.Exited && !r.failed {
 		w.benign, _ = diagnose.Benign(r.line, out.Exit, w.stderr.Text())
 	}
 	return w
 }
 
-// paths are what the host's paths become where the command ran (B1 10.10).
-func (r *run) paths(out shell.Outcome) diagnose.Paths {
-	ws := r.o.Workspace
-	ran := out.Ran
-	if ran == "" {
-		ran = "."
-	}
-	p := diagnose.Paths{
-		Root: ws.Work(), Dir: filepathJoin(ws.Work(), ran), Wrapper: out.Script.Path, Marker: out.Script.Lines,
-		Places: []diagnose.Named{{Path: ws.Temp(), Name: "$TMPDIR"}, {Path: ws.State(), Name: "(the host's state)"}},
-	}
-	for _, kind := range []interpreter.Kind{interpreter.Python, interpreter.Node} {
-		if set, ok := ws.Packages(kind); ok {
-			p.Places = append(p.Places, diagnose.Named{Path: set.Dir, Name: fmt.Sprintf("<%s packages>", kind)})
-		}
-	}
-	return p
-}
-
 // autoInstall installs what a command misses and runs it again, within the call's own
-// time (B1 10.1).
-func (r *run) autoInstall(ctx context.Context, w *went, until time.Time) error {
+// time (B1 10.1). What comes back is how it went in the end.
+func (r *run) autoInstall(ctx context.Context, w *went, until time.Time) (*went, error) {
 	tried := map[string]bool{}
 	for range r.limits.Int(config.InstallAuto) {
 		m, ok := w.missing()
-		if !ok || tried[m.Distribution] {
-			return nil
+		kind := interpreterOf(m.Tool)
+		if !ok || tried[m.Distribution] || !r.mayInstall(kind, m.Distribution) {
+			return w, nil
 		}
 		tried[m.Distribution] = true
-		kind := interpreterOf(m.Tool)
-		if r.o.Installer == nil || r.hasDistribution(kind, m.Distribution) || !r.allowed(m.Distribution) {
-			return nil
-		}
-		if _, failed := r.refusedBefore(kind, m.Distribution); failed {
-			return nil
-		}
 		names, reason, err := r.install(ctx, kind, []packages.Spec{{Name: m.Distribution}})
-		if err != nil {
-			return err
+		switch {
+		case err != nil:
+			return w, err
+		case reason != "":
+			return w, nil // the coaching says why
 		}
-		if reason != "" {
-			r.notes = append(r.notes, fmt.Sprintf(autoFailed, m.Name, m.Distribution, reason))
-			return nil
-		}
+		came := strings.Join(names, ", ")
 		left := time.Until(until)
 		if left <= 0 {
-			r.notes = append(r.notes, fmt.Sprintf(autoLate, m.Name, strings.Join(names, ", ")))
-			return nil
+			r.notes = append(r.notes, fmt.Sprintf(autoLate, m.Name, came))
+			w.settled = true
+			return w, nil
 		}
-		r.notes = append(r.notes, fmt.Sprintf(autoInstalled, m.Name, strings.Join(names, ", ")))
-		out, err := r.o.Session.Run(ctx, r.command(left))
-		if err != nil {
-			return fmt.Errorf("%s: run again: %w", Name, err)
+		again, err := r.again(ctx, w, left)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return w, fmt.Errorf("%s: run again: %w", Name, err)
+		case err != nil:
+			r.o.Logger.WarnContext(ctx, "command not started again", "error", err)
+			r.notes = append(r.notes, fmt.Sprintf(autoStuck, m.Name, came))
+			w.settled = true
+			return w, nil
 		}
-		*w = *r.ended(out)
+		r.notes = append(r.notes, fmt.Sprintf(autoInstalled, m.Name, came))
+		w = again
 	}
-	return nil
+	return w, nil
+}
+
+// mayInstall reports whether the host installs a distribution unasked.
+func (r *run) mayInstall(kind interpreter.Kind, distribution string) bool {
+	if r.o.Installer == nil || r.hasDistribution(kind, distribution) || !r.listed(kind, distribution) {
+		return false
+	}
+	before, failed := r.lostBefore(kind, distribution)
+	return !failed || before.passing
+}
+
+// again runs the command once more from where it began, although it may have moved the
+// session before it failed.
+func (r *run) again(ctx context.Context, w *went, left time.Duration) (*went, error) {
+	line := r.line
+	if w.out.Moved {
+		back := quoted(r.path(w.out.Ran))
+		if r.dialect() == diagnose.PowerShell {
+			line = "Set-Location -LiteralPath '" + strings.ReplaceAll(r.path(w.out.Ran), "'", "''") + "'; " + line
+		} else {
+			line = "cd " + back + "; " + line
+		}
+	}
+	out, err := r.o.Session.Run(ctx, r.command(line, left))
+	if err != nil {
+		return nil, err
+	}
+	out.Moved = out.Dir != r.was
+	out.Reset = out.Reset || w.out.Reset
+	out.Ran = w.out.Ran
+	next := r.ended(out, left)
+	next.settled = out.Ended == sandbox.TimedOut // it is to be run again
+	return next, nil
 }
 
 func interpreterOf(t diagnose.Tool) interpreter.Kind {
@@ -161,17 +216,4 @@ func interpreterOf(t diagnose.Tool) interpreter.Kind {
 		return interpreter.Node
 	}
 	return interpreter.Python
-}
-
-// allowed reports whether the operator's list of packages has a name.
-func (r *run) allowed(distribution string) bool {
-	if len(r.o.Facts.Packages) == 0 {
-		return true
-	}
-	for _, name := range r.o.Facts.Packages {
-		if sameName(interpreter.Python, name, distribution) {
-			return true
-		}
-	}
-	return false
 }

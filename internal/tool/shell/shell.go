@@ -13,14 +13,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
-	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/metier-run/metier/internal/config"
+	"github.com/metier-run/metier/internal/guard"
 	"github.com/metier-run/metier/internal/interpreter"
 	"github.com/metier-run/metier/internal/journal"
 	"github.com/metier-run/metier/internal/llm"
@@ -75,8 +77,8 @@ type Options struct {
 	Installer Installer
 	// Runner carries out looks at what a package offers; nil looks at none.
 	Runner Runner
-	// Patch applies a patch that is written as a command; the lock is held. Nil where
-	// there are no file tools.
+	// Patch applies a patch that is written as a command, with its paths seen from where
+	// the shell is; the lock is held. Nil where there are no file tools.
 	Patch func(ctx context.Context, text string) (journal.Result, error)
 	// Syntax says whether files that a command wrote parse, in sentences for the model;
 	// empty when there is nothing to say. Nil says nothing.
@@ -109,7 +111,9 @@ type Set struct {
 	mu    sync.Mutex
 	specs map[interpreter.Kind][]packages.Spec // what the workspace has asked for
 	names map[interpreter.Kind][]packages.Installed
-	lost  map[string]string // distributions that could not be installed, and why
+	lost  map[string]lost // distributions that could not be installed, by lostKey
+	// provided are the packages of this host's Python; nil when they were not looked up.
+	provided map[string]bool
 }
 
 var _ tool.Set = (*Set)(nil)
@@ -122,14 +126,16 @@ func New(o Options) *Set {
 	limits := o.Workspace.Limits()
 	return &Set{
 		o: o, limits: limits, attempts: diagnose.NewAttempts(limits.Int(config.CodeRepeats)),
-		specs: map[interpreter.Kind][]packages.Spec{}, names: map[interpreter.Kind][]packages.Installed{}, lost: map[string]string{},
+		specs: map[interpreter.Kind][]packages.Spec{}, names: map[interpreter.Kind][]packages.Installed{}, lost: map[string]lost{},
 	}
 }
 
 // Means reports whether a name is one that models have for the shell.
 func Means(name string) bool {
 	switch tool.Key(name) {
-	case "shell", "bash", "sh", "terminal", "runcommand", "executecommand", "execcommand", "runshell", "runshellcommand", "runterminalcmd", "localshell":
+	case "shell", "bash", "sh", "zsh", "powershell", "pwsh", "terminal", "console", "localshell", "bashtool", "shelltool", "shellcommand",
+		"runcommand", "executecommand", "execcommand", "runshell", "runbash", "executebash", "execbash", "runshellcommand", "executeshellcommand",
+		"runterminalcmd", "runterminalcommand", "runinterminal", "containerexec":
 		return true
 	}
 	return false
@@ -151,29 +157,31 @@ func (s *Set) Ordered(string) bool { return true }
 // Replay says that no command is run again: what it has done, nobody knows.
 func (s *Set) Replay(string) journal.Replay { return journal.Never }
 
-// Invoke runs a command line, with what belongs around it.
+// Invoke runs a command line, with what belongs around it. Its checks go in the order
+// of B1 9.2.
 func (s *Set) Invoke(ctx context.Context, c llm.Call, e tool.Env) (journal.Result, error) {
-	a, sentence := parse(c.Arguments)
-	if sentence != "" {
-		return journal.Result{Text: sentence}, nil
-	}
 	if s.o.Refusal != nil {
 		if err := s.o.Refusal(); err != nil {
-			return journal.Result{Text: fmt.Sprintf(refused, err)}, nil
+			return journal.Result{Text: fmt.Sprintf(refused, strings.TrimSuffix(err.Error(), "."))}, nil
 		}
+	}
+	a, sentence := parse(c.Arguments)
+	r := &run{Set: s, args: a, line: a.command, env: e}
+	switch {
+	case sentence != "":
+		return journal.Result{Text: sentence, Detail: detail(a.command)}, nil
+	case int64(len(a.command)) > s.limits.Get(config.CodeLine):
+		return journal.Result{Text: r.tooLong(), Detail: detail(a.command)}, nil
+	case a.background && !s.o.Facts.Files:
+		return journal.Result{Text: noBackground, Detail: detail(a.command)}, nil
 	}
 	unlock, err := s.o.Workspace.Lock(ctx)
 	if err != nil {
 		return journal.Result{}, fmt.Errorf("%s: %w", Name, err)
 	}
 	defer unlock()
-	lost, err := s.o.Workspace.Restore()
-	if err != nil {
+	if r.lostFiles, err = s.o.Workspace.Restore(); err != nil {
 		return journal.Result{}, fmt.Errorf("%s: %w", Name, err)
-	}
-	r := &run{Set: s, args: a, line: a.command, env: e}
-	if lost {
-		r.notes = append(r.notes, noteLost)
 	}
 	return r.answer(ctx)
 }
@@ -181,32 +189,40 @@ func (s *Set) Invoke(ctx context.Context, c llm.Call, e tool.Env) (journal.Resul
 // run is one call.
 type run struct {
 	*Set
-	args arguments
-	line string // the command, with its installs replaced
-	env  tool.Env
-	// began is where the command starts, relative to the work folder.
-	began string
+	args  arguments
+	line  string // the command, with its installs replaced
+	shape lineShape
+	env   tool.Env
+	// was is where the shell is, and began where the command starts: relative to the
+	// work folder.
+	was, began string
 	// notes are what is said before the outcome.
 	notes []string
+	// lostFiles says that the work folder had to be made again.
+	lostFiles bool
 	// failed says that an install failed.
 	failed bool
 }
 
-// answer goes through the checks of B1 9.2 in their order, and runs what is left.
+// answer looks at the line, and runs what is left of it.
 func (r *run) answer(ctx context.Context) (journal.Result, error) {
-	if result, done, err := r.patch(ctx); done || err != nil {
+	r.shape = lookAtLine(r.args.command)
+	placeless := r.place()
+	if r.shape.envelope != "" && r.o.Patch != nil && placeless == "" && r.began == r.was {
+		return r.patch(ctx)
+	}
+	switch {
+	case r.shape.background && !r.args.background:
+		return r.say(false, r.ampersand()), nil
+	case r.shape.patches && r.o.Patch != nil:
+		return r.say(false, patchShape), nil
+	case r.shape.patches:
+		return r.say(false, patchNone), nil
+	case placeless != "":
+		return r.say(false, placeless), nil
+	}
+	if result, done, err := r.installs(ctx); done || err != nil {
 		return result, err
-	}
-	if sentence := r.refuse(); sentence != "" {
-		return journal.Result{Text: sentence, Detail: detail(r.args.command)}, nil
-	}
-	if sentence := r.place(); sentence != "" {
-		return journal.Result{Text: sentence, Detail: detail(r.args.command)}, nil
-	}
-	if sentence, over, err := r.installs(ctx); err != nil {
-		return journal.Result{}, err
-	} else if over {
-		return journal.Result{Text: sentence, OK: !r.failed, Detail: detail(r.args.command)}, nil
 	}
 	if r.args.background {
 		return r.background(ctx)
@@ -214,62 +230,57 @@ func (r *run) answer(ctx context.Context) (journal.Result, error) {
 	return r.foreground(ctx)
 }
 
-// refuse says why a command is not run as it is.
-func (r *run) refuse() string {
-	line := lookAtLine(r.args.command)
-	switch {
-	case int64(len(r.args.command)) > r.limits.Get(config.CodeLine):
-		return fmt.Sprintf(tooLong, len(r.args.command), r.limits.Get(config.CodeLine))
-	case line.patches && r.o.Patch != nil:
-		return patchShape
-	case line.patches:
-		return patchNone
-	case line.background && !r.args.background:
-		return ampersand
+// patch applies the command, which is nothing but a patch (B1 12.15).
+func (r *run) patch(ctx context.Context) (journal.Result, error) {
+	result, err := r.o.Patch(ctx, r.shape.envelope)
+	if err != nil {
+		return result, err
 	}
-	return ""
+	result.Text = joined(append([]string{result.Text}, r.notesFirst()...)...)
+	return result, nil
 }
 
-// place finds where the command runs.
+func (r *run) tooLong() string {
+	text := fmt.Sprintf(tooLong, len(r.args.command), r.limits.Get(config.CodeLine))
+	if r.o.Facts.Files {
+		return text + " " + tooLongFiles
+	}
+	return text + " " + tooLongAlone
+}
+
+func (r *run) ampersand() string {
+	if r.o.Facts.Files {
+		return ampersand
+	}
+	return ampersandAlone
+}
+
+// place finds where the command runs. The sentence says why it cannot run there.
 func (r *run) place() string {
-	r.began = r.o.Workspace.Current()
+	r.was = r.o.Workspace.Current()
+	r.began = r.was
 	if r.args.workdir == "" {
 		return ""
 	}
+	shown := tool.Clip(r.args.workdir)
 	dir, err := r.o.Workspace.Resolve(r.args.workdir)
 	if err != nil {
-		return fmt.Sprintf(badWorkdir, r.args.workdir, err)
+		if bad, ok := errors.AsType[*guard.PathError](err); ok {
+			err = bad.Err
+		}
+		return fmt.Sprintf(badWorkdir, shown, err)
 	}
 	root, err := r.o.Workspace.Files()
 	if err != nil {
-		return fmt.Sprintf(badWorkdir, r.args.workdir, errors.New("it cannot be looked at"))
+		return fmt.Sprintf(badWorkdir, shown, errors.New("it cannot be looked at"))
 	}
 	defer root.Close()
-	if info, err := root.Stat(dir); err != nil || !info.IsDir() {
-		return fmt.Sprintf(noWorkdir, r.args.workdir, r.args.workdir)
+	switch info, err := root.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Sprintf(missingWorkdir, shown, quoted(r.o.Workspace.Shown(dir)))
+	case err != nil || !info.IsDir():
+		return fmt.Sprintf(noWorkdir, shown)
 	}
 	r.began = dir
 	return ""
-}
-
-// command is the line as the session runs it.
-func (r *run) command(timeout time.Duration) shell.Command {
-	c := shell.Command{Line: r.line, Timeout: timeout, Extra: workspace.Extra{Read: slices.Clone(r.o.Read)}}
-	if r.args.workdir != "" {
-		c.Workdir = r.began
-	}
-	if r.env.Progress != nil {
-		c.Watch = func(_ sandbox.Stream, p []byte) { r.env.Progress(p) }
-	}
-	return c
-}
-
-// background starts a command that outlives its call (B1 9.10).
-func (r *run) background(ctx context.Context) (journal.Result, error) {
-	job, err := r.o.Session.Background(ctx, r.command(0))
-	if err != nil {
-		return r.notStarted(ctx, err)
-	}
-	text := joined(append(r.notes, fmt.Sprintf(started, job.ID, job.Shown, job.Shown))...)
-	return journal.Result{Text: text, OK: !r.failed, Detail: detail(r.args.command)}, nil
 }

@@ -6,48 +6,22 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/metier-run/metier/internal/bash"
 )
 
-// What a line may be to be parsed. The parser calls itself for each level of nesting,
-// and its stack is the host's: without these a line could take all of its memory.
-const (
-	deepestLine = 4000      // levels of nesting
-	parsedLine  = 256 << 10 // bytes, as a level may take but two
-)
+// parsedLine is how long a line may be to be parsed, in bytes: what its parts mean takes
+// memory for each.
+const parsedLine = 256 << 10
 
 // parse parses a command line of a POSIX shell. A line that does not parse, or that is
 // nested too deep, has no meaning here.
 func parse(command string) (*syntax.File, bool) {
-	if len(command) > parsedLine || strings.IndexByte(command, 0) >= 0 || tooDeep(command) {
+	if len(command) > parsedLine {
 		return nil, false
 	}
-	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+	f, err := bash.Parse(command)
 	return f, err == nil
-}
-
-// tooDeep reports whether a text may be nested deeper than is parsed. It counts every
-// word and sign that opens something and not what closes it, but for the signs that
-// stand in pairs, so it may be wrong only in refusing.
-func tooDeep(command string) bool {
-	depth, deepest, words := 0, 0, 0
-	for i := range len(command) {
-		switch command[i] {
-		case '(', '{', '[':
-			depth++
-			deepest = max(deepest, depth)
-		case ')', '}', ']':
-			depth = max(0, depth-1)
-		case '`', '!':
-			words++
-		}
-	}
-	for line := range strings.FieldsSeq(command) {
-		switch line {
-		case "if", "while", "until", "for", "case", "select", "function", "time", "coproc", "elif":
-			words++
-		}
-	}
-	return deepest+words > deepestLine
 }
 
 // word is the text of a word that no expansion changes.

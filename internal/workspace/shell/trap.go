@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/metier-run/metier/internal/bash"
 )
 
 // setsExitTrap reports whether a text that a shell reads to its end gives the shell a
@@ -21,7 +23,7 @@ func setsExitTrap(line string, d Dialect) bool {
 	case Ksh:
 		language = syntax.LangMirBSDKorn
 	}
-	file, err := syntax.NewParser(syntax.Variant(language)).Parse(strings.NewReader(line), "")
+	file, err := bash.ParseIn(language, line)
 	if err != nil {
 		return false
 	}

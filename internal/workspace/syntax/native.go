@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v4"
 	shsyntax "mvdan.cc/sh/v3/syntax"
 
+	"github.com/metier-run/metier/internal/bash"
 	"github.com/metier-run/metier/internal/config"
 )
 
@@ -29,11 +30,11 @@ func (c *Checker) native(lang language, f File) *Verdict {
 		return jsonLinesVerdict(f.Data)
 	case goSource:
 		return goVerdict(f.Data)
-	// These parsers have no bound of their own on nesting.
 	case shell:
 		if size <= c.o.Limits.Get(config.CodeLine) {
 			return shellVerdict(f.Data)
 		}
+	// These parsers have no bound of their own on nesting.
 	case tomlText:
 		if size <= c.o.Limits.Get(config.SeenBytes) {
 			return tomlVerdict(f.Data)
@@ -157,18 +158,11 @@ func columnOf(data []byte, line, column int) int {
 	return utf8.RuneCount(text[:min(max(column-1, 0), len(text))]) + 1
 }
 
-// deepestScript is how many levels of nesting a script may have to be parsed: the
-// parser calls itself for each, and its stack is the host's.
-const deepestScript = 4000
-
-// shellVerdict parses a script of a POSIX shell. What only another dialect has gets no
-// verdict.
+// shellVerdict parses a script of a POSIX shell. What only another dialect has, and what
+// is nested too deep, gets no verdict.
 func shellVerdict(data []byte) *Verdict {
-	if bytes.IndexByte(data, 0) >= 0 || tooDeep(string(data)) {
-		return nil
-	}
 	v := &Verdict{Language: "shell"}
-	_, err := shsyntax.NewParser(shsyntax.Variant(shsyntax.LangBash)).Parse(bytes.NewReader(data), "")
+	_, err := bash.Parse(string(data))
 	if err == nil {
 		v.OK = true
 		return v
@@ -180,32 +174,6 @@ func shellVerdict(data []byte) *Verdict {
 	v.Line, v.Message = int(bad.Pos.Line()), bad.Text
 	v.Column = columnOf(data, v.Line, int(bad.Pos.Col()))
 	return v
-}
-
-// tooDeep reports whether a script may be nested deeper than is parsed. It counts what
-// opens and forgets what quotes do, so it may be wrong only in refusing.
-func tooDeep(text string) bool {
-	depth, deepest := 0, 0
-	for i := range len(text) {
-		switch text[i] {
-		case '(', '{', '[':
-			depth++
-			deepest = max(deepest, depth)
-		case ')', '}', ']':
-			depth = max(0, depth-1)
-		}
-	}
-	words := 0
-	for word := range strings.FieldsSeq(text) {
-		switch word {
-		case "if", "while", "until", "for", "case", "select":
-			words++
-		case "fi", "done", "esac":
-			words = max(0, words-1)
-		}
-		deepest = max(deepest, depth+words)
-	}
-	return deepest > deepestScript
 }
 
 // tomlVerdict parses a TOML file.

@@ -1,0 +1,146 @@
+package shell
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/metier-run/metier/internal/interpreter"
+	"github.com/metier-run/metier/internal/launch"
+	"github.com/metier-run/metier/internal/sandbox"
+	"github.com/metier-run/metier/internal/tool/file"
+	"github.com/metier-run/metier/internal/workspace"
+	"github.com/metier-run/metier/internal/workspace/packages"
+	"github.com/metier-run/metier/internal/workspace/shell"
+	"github.com/metier-run/metier/internal/workspace/syntax"
+)
+
+// realBench is a set over a real shell, confined as it is by default. Only its installer
+// is scripted: it installs the module "made".
+func realBench(t *testing.T) *bench {
+	t.Helper()
+	home, err := os.UserHomeDir()
+	check(t, err)
+	programs := interpreter.Options{Path: os.Getenv("PATH"), Home: home, PyenvRoot: os.Getenv("PYENV_ROOT")}
+	if _, err := programs.Find(interpreter.Python); err != nil {
+		t.Skip(err)
+	}
+	program, err := shell.Find("", programs)
+	if err != nil {
+		t.Skip(err)
+	}
+	l, err := launch.Open(t.Context(), launch.Options{Policy: sandbox.DefaultPolicy(), Scratch: t.TempDir(), Search: os.Getenv("PATH")})
+	check(t, err)
+	t.Cleanup(func() { check(t, l.Close()) })
+	if err := l.Problem(); err != nil {
+		t.Skip(err)
+	}
+	area, err := filepath.EvalSymlinks(t.TempDir())
+	check(t, err)
+	w, err := workspace.New(workspace.Options{Area: area, Interpreters: programs, Environ: []string{"LANG=C.UTF-8"}})
+	check(t, err)
+	session := shell.New(w, shell.Options{Program: program, Starter: l})
+	t.Cleanup(func() {
+		session.Close()
+		check(t, w.Close(context.Background()))
+	})
+	checker := syntax.New(syntax.Options{Runner: l, Interpreters: programs})
+	dir := filepath.Join(area, "set")
+	check(t, os.Mkdir(dir, 0o755))
+	check(t, os.WriteFile(filepath.Join(dir, "made.py"), []byte("answer = 42\n"), 0o644))
+	b := &bench{t: t, w: w, install: &installer{dir: dir}}
+	f := facts()
+	f.Dialect = string(program.Dialect)
+	b.Set = New(Options{
+		Workspace: w, Session: session, Facts: f, Capabilities: l.Capabilities(), Runner: l, Installer: b.install,
+		Patch: file.New(file.Options{Workspace: w}).ApplyPatch,
+		Syntax: func(ctx context.Context, files []Written) string {
+			var all []syntax.File
+			for _, f := range files {
+				all = append(all, syntax.File{Path: f.Shown, Data: f.Data})
+			}
+			verdicts, err := checker.Check(ctx, syntax.Place{Temp: w.State()}, all)
+			if err != nil {
+				t.Error(err)
+			}
+			return syntax.Report(verdicts)
+		},
+	})
+	return b
+}
+
+// TestReal walks through what a model does: it writes, runs, reads, repairs and runs
+// again.
+func TestReal(t *testing.T) {
+	b := realBench(t)
+	b.want(b.run("cat > app.py <<'EOF'\nimport sys\n\ndef half(n):\n    return n / 0\n\nprint(half(int(sys.argv[1])))\nEOF"), true, "exit 0 (", "app.py")
+	if b.know("app.py") != workspace.Fresh {
+		t.Error("what it wrote, it has seen")
+	}
+	r := b.run("python app.py 84")
+	b.want(r, false, "exit 1 (", `File "app.py", line 4, in half`, "ZeroDivisionError", "The error comes from app.py, line 4:", "4 |     return n / 0")
+	b.never(r, b.w.Work())
+	b.want(b.run("python app.py 84"), false, "failed before, exactly as it is")
+	b.want(b.run("apply_patch <<EOF\n*** Begin Patch\n*** Update File: app.py\n@@ def half(n):\n-    return n / 0\n+    return n / 2  # $n\n*** End Patch\nEOF"), true, "app.py")
+	b.want(b.run("grep -c '# $n' app.py && python app.py 84"), true, "\n1\n42.0")
+	b.want(b.run("grep nothing app.py"), true, "exit 1 (", "no failure")
+
+	b.want(b.run("mkdir -p sub/in; cd sub; export WORD='a b'"), true, "Working directory is now sub")
+	b.want(b.run("echo $WORD; pwd"), true, "\na b\n.", "Working directory is now sub")
+	b.want(b.run("pwd", "workdir", "in"), true, "Working directory is now sub")
+	b.want(b.run("pwd; cd /; pwd"), true, "The command ended outside of the working directory")
+	b.want(b.run("if true; then\n  nonsense-program\nfi"), false, "exit 127 (", "line 2 of the command: nonsense-program: ", "The program nonsense-program is not on this host")
+
+	b.want(b.run("(echo up; sleep 600) &", "run_in_background", true), true, "job-1 runs in the background", "tail ../../state/.jobs/job-1.log")
+	b.want(b.run("until grep -q up ../../state/.jobs/job-1.log; do sleep 0.02; done; tail ../../state/.jobs/job-1.log"), true, "\nup")
+	began := time.Now()
+	b.want(b.run("echo begun; sleep 600", "timeout_ms", 500), false, "Stopped after 0.5 s", "\nbegun")
+	if time.Since(began) > 20*time.Second {
+		t.Error("it was not stopped")
+	}
+}
+
+// TestRealRecovery: installs, what the host has, and a look at a library, for real.
+func TestRealRecovery(t *testing.T) {
+	b := realBench(t)
+	b.run("mkdir sub; cat > sub/m.py <<'EOF'\nimport os, made\nprint(made.answer, os.getcwd().endswith('sub'))\nEOF")
+	b.want(b.run("cd sub && python3 m.py"), true, `The package for "made" was missing: installed made 1.0 and ran the command again.`, "Working directory is now sub", "\n42 True")
+	b.want(b.run("cd ..; cat > j.py <<'EOF'\nimport json\nprint(json.dumpz({}))\nEOF\npython3 j.py"), false,
+		"the module json has no dumpz. Nearest: dump", "The error comes from j.py, line 2:", "Working directory is the top again")
+	if found, err := b.w.Interpreter(interpreter.Python); err == nil && !b.hostHas(found, "pip") {
+		t.Skip("this Python has no pip of its own")
+	}
+	b.want(b.run("pip install --upgrade pip"), true, "Here already without an install: pip.")
+	b.run("pip install no-such-package-anywhere")
+	if got := b.install.asked(); got != "made no-such-package-anywhere" {
+		t.Error(got)
+	}
+}
+
+// hostHas reports whether a Python has a distribution beside its own library.
+func (b *bench) hostHas(with interpreter.Interpreter, name string) bool {
+	found, err := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(with.Path)), "lib", "python3*", "*-packages", name+"-*.dist-info"))
+	return err == nil && len(found) > 0
+}
+
+// What the room asks for is what the workspace's rooms have.
+var (
+	_ Installer = (*packages.Store)(nil)
+	_ Session   = (*shell.Session)(nil)
+)
+
+// TestRealShapes: heredocs and paths as a real shell takes them.
+func TestRealShapes(t *testing.T) {
+	b := realBench(t)
+	// Two heredocs, one of them in a pipe, and text behind: nothing is lost on the way.
+	b.want(b.run("cat <<'A' > one; cat <<B | tr a-z A-Z > two\nx $y\nA\nz\nB\ncat one two"), true, "\nx $y\nZ")
+	r := b.run("echo \"$HOME\"; echo \"$TMPDIR\"; echo $PATH | tr : '\\n' | head -n 1; (echo x > /etc/metier-probe) 2>&1")
+	b.want(r, false)
+	b.never(r, b.w.Work())
+	if !strings.Contains(r.Text, "$TMPDIR") {
+		t.Error(r.Text)
+	}
+}
