@@ -191,13 +191,26 @@ func (f *files) Write(name string, to patch.File) error {
 // Remove takes a file away.
 func (f *files) Remove(name string) error { return f.root.Remove(f.rel(name)) }
 
+// clean judges a path of a patch: relative to where the shell is, and inside the
+// workspace (B1 12.4). It stays as a model would write it there.
+func (v visit) clean(name string) (string, error) {
+	if path.IsAbs(name) || strings.HasPrefix(name, "~") {
+		return guard.Clean(name)
+	}
+	rel, err := v.w.Resolve(name)
+	if err != nil {
+		return "", err
+	}
+	return v.w.Shown(rel), nil
+}
+
 // patch applies a patch, whole or not at all.
 func (v visit) patch(ctx context.Context, text string) journal.Result {
 	limits := patch.Limits{
 		PatchBytes: v.patchBytes, PatchFiles: v.patchFiles, FileBytes: int(v.fileSize),
 		TotalBytes: v.patchTotal,
 	}
-	p, err := patch.Parse(text, guard.Clean, limits)
+	p, err := patch.Parse(text, v.clean, limits)
 	if err != nil {
 		return v.unpatched(nil, err)
 	}

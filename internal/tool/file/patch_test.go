@@ -59,6 +59,27 @@ func TestPatchFromTheShellsFolder(t *testing.T) {
 	b.want(b.patch("*** Update File: src/a.txt", "-y", "+z"), false, "Did you mean a.txt?")
 }
 
+// TestPatchAboveTheShellsFolder: a path with ".." is as good as another as long as it
+// stays inside the workspace.
+func TestPatchAboveTheShellsFolder(t *testing.T) {
+	b := newRig(t)
+	b.put("a.txt", "x\n")
+	b.put("src/deep/b.txt", "x\n")
+	b.cd("src/deep")
+	if r := b.patch("*** Update File: ../../a.txt", "-x", "+y", "*** Add File: ../c.txt", "+c", "*** Update File: b.txt", "*** Move to: ../../b.txt", "-x", "+z"); !r.OK {
+		t.Fatal(r.Text)
+	}
+	b.holds("a.txt", "y\n")
+	b.holds("src/c.txt", "c\n")
+	b.holds("b.txt", "z\n")
+	for _, name := range []string{"../../../a.txt", "/etc/passwd", "~/a.txt", "../../..", b.path("a.txt")} {
+		if r := b.patch("*** Update File: "+name, "-y", "+broken"); r.OK || !strings.HasPrefix(r.Text, nothing) {
+			t.Errorf("%s: %s", name, r.Text)
+		}
+	}
+	b.holds("a.txt", "y\n")
+}
+
 // TestApplyPatch: a shell that holds the lock applies the patch that it was sent.
 func TestApplyPatch(t *testing.T) {
 	b := newRig(t)

@@ -1,7 +1,6 @@
 package skill
 
 import (
-	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -11,16 +10,22 @@ import (
 	"github.com/metier-run/metier/skill"
 )
 
-// script is a script that is ready to be launched.
+// script is a script that is to be launched.
 type script struct {
 	skill skill.Skill
 	file  skill.File
 	// dir is the skill's directory, links resolved.
 	dir string
-	// with runs it; beside are the other interpreters, which it may start itself.
+	// kind says what runs it, with is the one; beside are the other interpreters, which
+	// it may start itself.
+	kind   interpreter.Kind
 	with   interpreter.Interpreter
 	beside []interpreter.Interpreter
 	args   []string
+	// packages are those that its call asks for, and others counts further calls beside
+	// it, which are not carried out.
+	packages []string
+	others   int
 }
 
 // path is the script's file on this host.
@@ -49,13 +54,22 @@ func (s *Set) environ(c script, scratch string) []string {
 	return append(env, workspace.Language(s.scripts.Environ)...)
 }
 
-// imports are where Python looks for modules: the skill's top, the script's folder,
-// and the packages of a virtual environment.
-func (c script) imports() []string {
+// argv is the program and its arguments.
+func (c script) argv() []string { return append([]string{c.with.Path, c.path()}, c.args...) }
+
+// folders are where a script's own modules are: at the skill's top, and beside it.
+func (c script) folders() []string {
 	dirs := []string{c.dir}
-	if at := filepath.Join(c.dir, filepath.FromSlash(path.Dir(c.file.Path))); at != c.dir {
+	if at := filepath.Dir(c.path()); at != c.dir {
 		dirs = append(dirs, at)
 	}
+	return dirs
+}
+
+// imports are where Python looks for modules: the script's folders, and the packages of
+// a virtual environment.
+func (c script) imports() []string {
+	dirs := c.folders()
 	for _, i := range c.interpreters() {
 		dirs = append(dirs, i.Packages...)
 	}

@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,72 +17,87 @@ import (
 	"github.com/metier-run/metier/internal/interpreter"
 	"github.com/metier-run/metier/internal/sandbox"
 	"github.com/metier-run/metier/internal/tool"
+	"github.com/metier-run/metier/internal/workspace/diagnose"
+	"github.com/metier-run/metier/internal/workspace/install"
 	"github.com/metier-run/metier/skill"
 )
 
 // What the messages of interpreters and systems look like.
 var (
-	noPythonModule = regexp.MustCompile(`(?:ModuleNotFoundError|ImportError): No module named '?([\w.]+)'?`)
-	noNodeModule   = regexp.MustCompile(`Cannot find (?:module|package) '([^'./][^']*)'`)
-	noNetwork      = regexp.MustCompile(`(?i:name resolution|name or service not known|nodename nor servname|network is unreachable|could not resolve host)|\b(?:ENETUNREACH|EAI_AGAIN|ENOTFOUND)\b`)
-	noWrite        = regexp.MustCompile(`(?i:read-only file system)|\bEROFS\b`)
-	notAllowed     = regexp.MustCompile(`(?i:permission denied|operation not permitted)|\b(?:EACCES|EPERM)\b`)
-	noSuchFile     = regexp.MustCompile(`(?i:no such file or directory)|\b(?:ENOENT|FileNotFoundError)\b`)
-	badJSON        = regexp.MustCompile(`JSONDecodeError|Unexpected token|JSON at position|in JSON|(?i)(?:invalid|malformed|parse).{0,20}json|json.{0,20}(?:parse|invalid)|Expecting (?:value|property name|',' delimiter)`)
-	newSyntax      = regexp.MustCompile(`SyntaxError: |TypeError: unsupported operand type\(s\) for \||TypeError: 'type' object is not subscriptable|ImportError: cannot import name '\w+' from 'typing'|unexpected keyword argument 'strict'`)
+	noNetwork  = regexp.MustCompile(`(?i:name resolution|name or service not known|nodename nor servname|network is unreachable|could not resolve host)|\b(?:ENETUNREACH|EAI_AGAIN|ENOTFOUND)\b`)
+	noWrite    = regexp.MustCompile(`(?i:read-only file system)|\bEROFS\b`)
+	notAllowed = regexp.MustCompile(`(?i:permission denied|operation not permitted)|\b(?:EACCES|EPERM)\b`)
+	noSuchFile = regexp.MustCompile(`(?i:no such file or directory)|\b(?:ENOENT|FileNotFoundError)\b`)
+	badJSON    = regexp.MustCompile(`JSONDecodeError|Unexpected token|JSON at position|in JSON|(?i)(?:invalid|malformed|parse).{0,20}json|json.{0,20}(?:parse|invalid)|Expecting (?:value|property name|',' delimiter)`)
+	newSyntax  = regexp.MustCompile(`SyntaxError: |TypeError: unsupported operand type\(s\) for \||TypeError: 'type' object is not subscriptable|ImportError: cannot import name '\w+' from 'typing'|unexpected keyword argument 'strict'`)
 )
 
 // firstPlainPython is the minor version of Python 3 from which on a script may expect
 // the syntax that is in use (B1 15.6).
 const firstPlainPython = 10
 
-// failed is a script that did not end well, for finding out why.
-type failedRun struct {
-	script
-	scratch string
-	output  string
-	network sandbox.NetworkMode
-}
-
 // hints says what the host knows of a failure and the output does not say.
-func (f failedRun) hints() []string {
+func (r report) hints(ctx context.Context) []string {
+	if r.ended.OK() {
+		return nil
+	}
 	var hints []string
 	add := func(hint string) {
 		if hint != "" {
 			hints = append(hints, hint)
 		}
 	}
-	add(f.module())
-	add(f.oldPython())
-	add(f.json())
-	if f.network == sandbox.NetworkDenied && noNetwork.MatchString(f.output) {
+	output := r.output()
+	add(r.module(ctx))
+	add(r.oldPython(output))
+	add(r.json(output))
+	if r.network == sandbox.NetworkDenied && noNetwork.MatchString(output) {
 		add(hintNetwork)
 	}
-	if noWrite.MatchString(f.output) || f.deniedInSkill() {
+	if noWrite.MatchString(output) || r.deniedInSkill(output) {
 		add(hintReadOnly)
 	}
-	add(f.file())
+	add(r.absent(output))
 	return hints
 }
 
-// module is about a module that was not found (B1 15.5).
-func (f failedRun) module() string {
-	name := ""
-	if m := noPythonModule.FindStringSubmatch(f.output); m != nil {
-		name, _, _ = strings.Cut(m[1], ".")
-	} else if m := noNodeModule.FindStringSubmatch(f.output); m != nil {
-		parts := strings.Split(m[1], "/")
-		if name = parts[0]; name[0] == '@' && len(parts) > 1 {
-			name += "/" + parts[1]
+// module is about a module that was not found (B1 15.5, 10.3).
+func (r report) module(ctx context.Context) string {
+	f := r.read(ctx)
+	m, missing := f.Module, f.Class == diagnose.MissingModule
+	if m.Name == "" {
+		// The class may speak of something else, and the module still be the skill's.
+		m, _ = diagnose.Missing(r.output())
+	}
+	if at := partOf(r.skill, m.Name); m.Name != "" && at != "" {
+		return fmt.Sprintf(hintOwnModule, m.Name, at)
+	}
+	switch {
+	case !missing && m.Name != "" && m.Distribution == "": // a part of the language
+		if text := f.Coach(); text != "" {
+			return fmt.Sprintf(hintOf, text)
 		}
-	}
-	if name == "" {
 		return ""
+	case !missing:
+		return ""
+	case r.place == nil || !r.place.options(ctx).Allowed:
+		return fmt.Sprintf(hintNoModule, m.Name)
 	}
-	if at := partOf(f.skill, name); at != "" {
-		return fmt.Sprintf(hintOwnModule, name, at)
+	kind := toolKind(m.Tool)
+	line := installLine(kind, []string{m.Distribution})
+	reason, again, failed := r.place.Packages.Failed(interpreterOf(kind), m.Distribution)
+	reading := install.Read(line, r.place.options(ctx))
+	switch {
+	case failed && again:
+		return fmt.Sprintf(hintNotYet, m.Distribution, reason)
+	case failed:
+		return fmt.Sprintf(hintNotInstalled, m.Distribution, reason)
+	case reading.Refusal != "":
+		return fmt.Sprintf(hintUnlisted, m.Distribution)
+	case r.place.Packages.Has(interpreterOf(kind), m.Distribution), len(reading.Requests) == 1 && len(reading.Requests[0].Needs()) == 0:
+		return fmt.Sprintf(hintUnusable, m.Distribution, m.Name)
 	}
-	return fmt.Sprintf(hintNoModule, name)
+	return fmt.Sprintf(hintInstall, m.Distribution, line)
 }
 
 // partOf is the folder or the module of a skill that has a name, or empty.
@@ -100,48 +116,57 @@ func partOf(k skill.Skill, name string) string {
 }
 
 // oldPython is about syntax that the host's Python is too old for.
-func (f failedRun) oldPython() string {
-	major, rest, _ := strings.Cut(f.with.Version, ".")
+func (r report) oldPython(output string) string {
+	major, rest, _ := strings.Cut(r.with.Version, ".")
 	text, _, _ := strings.Cut(rest, ".")
 	minor, err := strconv.Atoi(text)
-	if f.with.Kind != interpreter.Python || err != nil || major == "3" && minor >= firstPlainPython || !newSyntax.MatchString(f.output) {
+	if r.with.Kind != interpreter.Python || err != nil || major == "3" && minor >= firstPlainPython || !newSyntax.MatchString(output) {
 		return ""
 	}
-	return fmt.Sprintf(hintOldPython, f.with.Version)
+	return fmt.Sprintf(hintOldPython, r.with.Version)
 }
 
 // deniedInSkill reports whether a line of the output says that something in the
 // skill may not be written.
-func (f failedRun) deniedInSkill() bool {
-	for line := range strings.Lines(f.output) {
-		if notAllowed.MatchString(line) && strings.Contains(line, f.skill.Name+"/") {
+func (r report) deniedInSkill(output string) bool {
+	for line := range strings.Lines(output) {
+		if notAllowed.MatchString(line) && strings.Contains(line, r.skill.Name+"/") {
 			return true
 		}
 	}
 	return false
 }
 
-// file is about a file that is not there: an argument that names one of the skill's,
-// or a working directory that is empty at the start.
-func (f failedRun) file() string {
-	if !noSuchFile.MatchString(f.output) {
+// absent is about a file that is not there: an argument that names one of the skill's,
+// or a working directory that is not where the model thinks.
+func (r report) absent(output string) string {
+	if !noSuchFile.MatchString(output) {
 		return ""
 	}
-	for _, arg := range f.args {
-		if _, err := f.skill.Lookup(arg); err == nil && strings.Contains(f.output, arg) {
+	for _, arg := range r.args {
+		if f, err := r.skill.Lookup(arg); err == nil && strings.Contains(output, arg) {
+			if r.place != nil {
+				return fmt.Sprintf(hintSkillFileHere, arg, r.skill.Name, f.Path)
+			}
 			return fmt.Sprintf(hintSkillFile, arg)
 		}
 	}
-	return hintNoFile
+	switch {
+	case r.place == nil:
+		return hintNoFile
+	case r.here() == ".":
+		return hintNoFileHere
+	}
+	return fmt.Sprintf(hintNoFileIn, r.here())
 }
 
 // json is about an argument that is JSON, or names a file of it, and is not valid: the
 // script is not to blame then (B1 15.7).
-func (f failedRun) json() string {
-	if !badJSON.MatchString(f.output) {
+func (r report) json(output string) string {
+	if !badJSON.MatchString(output) {
 		return ""
 	}
-	for i, arg := range f.args {
+	for i, arg := range r.args {
 		trimmed := strings.TrimSpace(arg)
 		if strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[") {
 			if what := jsonMistake(arg); what != "" {
@@ -149,8 +174,8 @@ func (f failedRun) json() string {
 			}
 			continue
 		}
-		for _, dir := range []string{f.scratch, f.dir} {
-			text, ok := smallFile(dir, arg)
+		for _, folder := range [][2]string{{r.root, r.here()}, {r.script.dir, "."}} {
+			text, ok := smallFile(folder[0], folder[1], arg)
 			if what := jsonMistake(text); ok && what != "" {
 				return fmt.Sprintf(hintJSONFile, arg, what)
 			}
@@ -163,20 +188,21 @@ func (f failedRun) json() string {
 // into: reading it is a courtesy.
 const jsonFileBytes = 1 << 20
 
-// smallFile reads a file in a directory that a script may have written to.
-func smallFile(dir, name string) (string, bool) {
+// smallFile reads a file in a directory that a script may have written to, by its path
+// from a folder there.
+func smallFile(dir, from, name string) (string, bool) {
 	if !strings.EqualFold(filepath.Ext(name), ".json") {
 		return "", false
 	}
 	if rel, err := filepath.Rel(dir, name); filepath.IsAbs(name) && err == nil {
-		name = filepath.ToSlash(rel)
+		from, name = ".", filepath.ToSlash(rel)
 	}
 	root, err := guard.OpenRoot(dir)
 	if err != nil {
 		return "", false
 	}
 	defer root.Close()
-	f, err := root.Open(name)
+	f, err := root.Open(path.Join(from, name))
 	if err != nil {
 		return "", false
 	}

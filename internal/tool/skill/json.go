@@ -38,5 +38,3 @@ func unmarshal(v jsontext.Value, out any) error { return json.Unmarshal(v, out, 
 
 // stringOf is the text of a valid string.
 func stringOf(v jsontext.Value) string { return strings.TrimSpace(tool.Text(v)) }
-
-func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }

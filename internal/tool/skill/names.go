@@ -29,6 +29,15 @@ func runs(name string) bool {
 	return false
 }
 
+// Canonical is the tool of this package that a name means, or empty, for who shows calls
+// to a person.
+func Canonical(name string) string {
+	if runs(name) {
+		return RunName
+	}
+	return Means(name)
+}
+
 // wrapper reports whether a member may hold the arguments as a whole.
 func wrapper(key string) bool {
 	switch key {

@@ -57,8 +57,11 @@ const (
 	goneFile     = "skill %s: the file %s could be read when the skills were loaded and is gone now. Go on without it and say so."
 	isSkill      = "no tool is called %q, so nothing ran. That is a skill, and it is available: read it with skills_read(skill=%q, path=\"SKILL.md\")."
 
-	runDescription = "Runs a script that a skill ships and answers with its exit code, its output and links to the files it made. Only for a skill that fits the request, after its SKILL.md, and only for scripts that it has. Where SKILL.md writes `cd SKILL/scripts` and `python3 tool.py --in a.pdf`, that is one call: path scripts/tool.py, args --in a.pdf. Do not copy a script, and read one only when its traceback shows that it is broken. A script begins in an empty working directory of its own and gets no input on stdin."
-	runParameters  = `{"type":"object","properties":{` +
+	runDescription = "Runs a script that a skill ships and answers with its exit code, its output and links to the files it made. Only for a skill that fits the request, after its SKILL.md, and only for scripts that it has. Where SKILL.md writes `cd SKILL/scripts` and `python3 tool.py --in a.pdf`, that is one call: path scripts/tool.py, args --in a.pdf. Do not copy a script, and read one only when its traceback shows that it is broken."
+	// Where a script begins: in a scratch, or where the model's own commands run.
+	runsInScratch   = " A script begins in an empty working directory of its own and gets no input on stdin."
+	runsInWorkspace = " A script begins in the directory where the shell is, with the same files and installed packages, and gets no input on stdin."
+	runParameters   = `{"type":"object","properties":{` +
 		`"skill":{"type":"string","description":"Name of the skill, exactly as listed."},` +
 		`"path":{"type":"string","description":"Script inside the skill, such as scripts/tool.py, and nothing else: no program before it, no arguments behind it."},` +
 		`"args":{"type":"string","description":"Arguments of the script: one line with quotes as in a shell, or a JSON array of strings. No shell reads them, so variables, wildcards and pipes are plain text. Leave it out for none."}` +
@@ -103,6 +106,31 @@ The scripts of this skill run with skills_run, which finds the skill itself. Ins
 	runStdout    = "stdout"
 	runStderr    = "stderr"
 	runOneCall   = "One call runs one script: the other calls in the same list (%d) did not run."
+
+	workLost       = "The working directory was lost and is empty now: the earlier files are gone. Make again what you still need."
+	stateName      = "(the host's state)"
+	packagesOff    = "Packages cannot be installed here, so those that packages names were passed over."
+	packagesAsked  = "packages is judged like a command that asks for them. %s"
+	packagesBad    = `packages holds %s, which is no package, so nothing ran. Give names, with a version where it matters: "packages": ["pandas", "lxml==5.3.0"].`
+	packagesFailed = "%s The script did not run. Leave packages out to try it with what is here, or take other packages or another way."
+	needsApplied   = "From %s of the skill: %s"
+	needsPassed    = "Passed over in %s of the skill, of which only names with versions are taken, and only what may be installed here: %s."
+	needsMany      = "%s of the skill is longer than the %d packages that are installed from such a file: the rest was passed over."
+	manifestPassed = "Passed over %s of the skill: it lists something else than names with versions from the registry."
+	autoInstalled  = "The package for %q was missing: installed %s and ran the script again."
+	autoLate       = "The package for %q was missing: installed %s. Call skills_run again with the same arguments."
+
+	hintOf            = "Hint: %s"
+	hintNotInstalled  = "Hint: the script needs the package %s, which could not be installed: %s. Do not try that again. Use another script or another way, or say what is missing."
+	hintNotYet        = "Hint: the script needs the package %s, which could not be installed: %s. Call skills_run once more, or use another way."
+	hintUnusable      = "Hint: the package %s is installed, and the script still does not find %q. Installing it again changes nothing. Use another script or another way, or say so."
+	hintUnlisted      = "Hint: the script needs the package %s, which is not among those that may be installed here. Use another script or another way, or say what is missing."
+	hintInstall       = "Hint: the package %s is not installed. Run `%s` with the shell, then call skills_run again."
+	hintSkillFileHere = "Hint: %q is a file of the skill, but the script looked for it in the working directory. Read it with skills_read(skill=%q, path=%q) and write it there with write_file, or give what is in it as an argument if the script takes that."
+	hintNoFileHere    = "Hint: a script begins at the top of the working directory, and names of files count from there. See what is there with `ls` in the shell."
+	hintNoFileIn      = "Hint: a script begins where the shell is, which is %s now, and names of files count from there. See what is there with `ls` in the shell."
+	hintRepair        = "Hint: the skill itself cannot be changed, so %s is a copy of its script for you to change. Run the copy in place of the script with the shell:\n%s\nIf the arguments are at fault, leave the copy alone and call skills_run with others."
+	hintOwnCopy       = "Hint: this ran the script as the skill has it, and not your changed copy %s. Run the copy with the shell:\n%s"
 
 	hintOwnModule    = "Hint: %q is a part of this skill (%s) and no package to install. Modules are found in the skill's top folder and beside the script. Run the script that SKILL.md names for this task; if this is the one, say that it does not work here."
 	hintNoModule     = "Hint: the package %q is not on this host, and nothing can be installed. Use another script or another way, or say what is missing."

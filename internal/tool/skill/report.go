@@ -2,39 +2,92 @@ package skill
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/metier-run/metier/internal/config"
+	"github.com/metier-run/metier/internal/interpreter"
+	"github.com/metier-run/metier/internal/journal"
 	"github.com/metier-run/metier/internal/sandbox"
 	"github.com/metier-run/metier/internal/tool"
+	"github.com/metier-run/metier/internal/workspace/diagnose"
 )
 
 // report is everything that is told of a run.
 type report struct {
 	script
-	scratch      string
-	ended        sandbox.Result
-	capabilities sandbox.Capabilities
-	network      sandbox.NetworkMode
-	domains      []string
-	deadline     time.Duration
-	// files is what was kept, ready to show.
+	site
+	ended          sandbox.Result
+	stdout, stderr tool.Stream
+	capabilities   sandbox.Capabilities
+	network        sandbox.NetworkMode
+	domains        []string
+	deadline       time.Duration
+	// notes are told before the outcome.
+	notes []string
+	// hinted is what the host knows of a failure, repair the way to a copy of the script,
+	// and files what was kept, ready to show.
+	hinted []string
+	repair string
 	files  string
-	others int
 	room   int
 }
 
+// report gathers what is known of a script that has ended.
+func (s *Set) report(c script, at site, ended sandbox.Result, e tool.Env) report {
+	r := report{script: c, site: at, ended: ended, room: e.Room, capabilities: s.runner.Capabilities(), deadline: s.scripts.Limits.Duration(config.ScriptTime)}
+	r.network, r.domains = s.runner.Network()
+	rewrite := c.paths(at).Rewrite
+	r.stdout, r.stderr = tool.NewStream(ended.Stdout, rewrite), tool.NewStream(ended.Stderr, rewrite)
+	return r
+}
+
+// result is the answer to the call, with the files that were kept.
+func (r report) result(files []journal.File) journal.Result {
+	return journal.Result{Text: r.render(), OK: r.ended.OK(), Skill: r.skill.Name, Detail: r.file.Path, Files: files}
+}
+
+// paths are what the host's paths become (seed 1, "recovers instead of reporting"; B1
+// 10.10): the skill is called by its name.
+func (c script) paths(at site) diagnose.Paths {
+	p := diagnose.Paths{Root: at.root, Dir: at.cwd, Places: []diagnose.Named{{Path: c.dir, Name: c.skill.Name}}}
+	add := func(dir, name string) { p.Places = append(p.Places, diagnose.Named{Path: dir, Name: name}) }
+	if dir := c.skill.Dir(); filepath.IsAbs(dir) && dir != c.dir {
+		add(dir, c.skill.Name)
+	}
+	for _, i := range c.interpreters() {
+		for _, dir := range i.Read {
+			add(dir, "<"+string(i.Kind)+">")
+		}
+	}
+	if at.place == nil {
+		return p
+	}
+	add(at.place.Workspace.Temp(), "$TMPDIR")
+	add(at.place.Workspace.State(), stateName)
+	for _, kind := range []interpreter.Kind{interpreter.Python, interpreter.Node} {
+		if set, ok := at.place.Workspace.Packages(kind); ok {
+			add(set.Dir, fmt.Sprintf("<%s packages>", kind))
+		}
+	}
+	return p
+}
+
+// output is all that was said, for finding out what went wrong.
+func (r report) output() string { return r.stdout.Text() + "\n" + r.stderr.Text() }
+
 // render writes how it went, what was not confined, the output, what the host knows
-// of a failure, and the files, in this order (B1 5.7). The output gets what room is
+// of a failure, and the files, in this order (B1 5.7). What was done before a script
+// comes first; but a failure begins with what failed. The output gets what room is
 // left by the rest: that is the host's own and stays whole.
 func (r report) render() string {
-	paths := r.hostPaths(r.scratch)
-	rewrite := func(text string) string { return shorten(text, paths) }
-	stdout, stderr := tool.NewStream(r.ended.Stdout, rewrite), tool.NewStream(r.ended.Stderr, rewrite)
-	head, tail := r.head(), r.tail(stdout, stderr)
+	stdout, stderr := r.stdout, r.stderr
+	head, tail := r.head(), r.tail()
 	if r.room > 0 {
 		left := max(r.room-len(head)-len(tail)-streamFrame, smallestStream)
 		half := max(left/2, left-len(stderr.Head)-len(stderr.Tail))
@@ -67,7 +120,10 @@ const (
 
 // head says how it went.
 func (r report) head() string {
-	lines := []string{r.outcome()}
+	lines := slices.Concat(r.notes, []string{r.outcome()})
+	if !r.ended.OK() {
+		lines = slices.Concat([]string{r.outcome()}, r.notes)
+	}
 	if gaps := r.capabilities.Gaps(sandbox.Network{Mode: r.network}); len(gaps) > 0 {
 		lines = append(lines, fmt.Sprintf(runGaps, strings.Join(gaps, "; ")))
 	}
@@ -108,11 +164,10 @@ func seconds(d time.Duration) string {
 }
 
 // tail is what the host adds behind the output.
-func (r report) tail(stdout, stderr tool.Stream) string {
-	var parts []string
-	if !r.ended.OK() {
-		f := failedRun{script: r.script, scratch: r.scratch, output: stdout.Text() + "\n" + stderr.Text(), network: r.network}
-		parts = append(parts, f.hints()...)
+func (r report) tail() string {
+	parts := slices.Clone(r.hinted)
+	if r.repair != "" {
+		parts = append(parts, r.repair)
 	}
 	if r.others > 0 {
 		parts = append(parts, fmt.Sprintf(runOneCall, r.others))

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"maps"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/metier-run/metier/internal/journal"
 	"github.com/metier-run/metier/internal/sandbox"
 	"github.com/metier-run/metier/internal/tool"
-	"github.com/metier-run/metier/internal/workspace"
 	"github.com/metier-run/metier/internal/workspace/artifact"
 	"github.com/metier-run/metier/skill"
 )
@@ -56,7 +54,8 @@ type Scripts struct {
 	// and the time zone.
 	Environ []string
 	// Scratch is the directory below which each call gets a working directory of its
-	// own, which is gone when the call is answered. It is made if it is missing.
+	// own, which is gone when the call is answered. It is made if it is missing. It means
+	// nothing where there is a Place.
 	Scratch string
 	// Hide are the directories that no script sees but for its own skill: the roots
 	// of all skills. What is not there is passed over.
@@ -68,6 +67,9 @@ type Scripts struct {
 	// FilesURL is the address below which kept files are served; empty names them by
 	// their paths on this host.
 	FilesURL string
+	// Place gives the workspace in which scripts run with the model's commands; nil has
+	// each run in a directory of its own, below Scratch.
+	Place func(ctx context.Context) (Place, error)
 	// Limits holds those of skills-run and of artifacts.
 	Limits config.Values
 	Logger *slog.Logger // nil logs nothing
@@ -94,6 +96,13 @@ func (s *Set) run(ctx context.Context, text string, e tool.Env) (journal.Result,
 	if !found {
 		return s.notFound(call.skill), nil
 	}
+	place, broken := s.place(ctx)
+	if broken != nil {
+		return journal.Result{}, fmt.Errorf("%s: %w", RunName, broken)
+	}
+	if attached, is := place.attached(call.line); is {
+		call.args, err = []string{attached}, nil
+	}
 	if err != nil {
 		return failure(k.Name, name, "%s", argsMistake(err)), nil
 	}
@@ -104,11 +113,11 @@ func (s *Set) run(ctx context.Context, text string, e tool.Env) (journal.Result,
 	if sentence := s.argsRefusal(call.args); sentence != "" {
 		return failure(k.Name, file.Path, "%s", sentence), nil
 	}
-	c, sentence := s.prepare(k, file, kind, call.args)
-	if sentence != "" {
-		return failure(k.Name, file.Path, "%s", sentence), nil
+	c := script{skill: k, file: file, kind: kind, args: call.args, packages: call.packages, others: call.others}
+	if place == nil {
+		return s.inScratch(ctx, c, e)
 	}
-	return s.carryOut(ctx, c, call.others, e)
+	return s.inWorkspace(ctx, *place, c, e)
 }
 
 // isArgsError reports whether a call can be understood but for the script's
@@ -261,143 +270,4 @@ func (s *Set) scriptsOf(k skill.Skill) string {
 		text += fmt.Sprintf(listMore, more)
 	}
 	return fmt.Sprintf(runScripts, text)
-}
-
-// prepare finds the programs and the places. A sentence says why that cannot be.
-func (s *Set) prepare(k skill.Skill, file skill.File, kind interpreter.Kind, args []string) (script, string) {
-	c := script{skill: k, file: file, args: args}
-	var err error
-	if c.dir, err = canonical(k.Dir()); err != nil {
-		return c, fmt.Sprintf(goneFile, k.Name, file.Path)
-	}
-	// Not even a part of the path may be a link now.
-	if real, err := filepath.EvalSymlinks(c.path()); err != nil || real != c.path() {
-		return c, fmt.Sprintf(goneFile, k.Name, file.Path)
-	}
-	if c.with, err = s.scripts.Interpreters.Find(kind); err != nil {
-		s.scripts.Logger.Warn("no interpreter", "skill", k.Name, "path", file.Path, "error", err)
-		return c, fmt.Sprintf(runNoProgram, kind, k.Name, file.Path)
-	}
-	kinds := slices.Sorted(maps.Values(s.scripts.Kinds))
-	for _, other := range slices.Compact(kinds) {
-		if found, err := s.scripts.Interpreters.Find(other); other != kind && err == nil {
-			c.beside = append(c.beside, found)
-		}
-	}
-	return c, ""
-}
-
-// canonical is a path of this host from its root, without links.
-func canonical(dir string) (string, error) {
-	real, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return "", err
-	}
-	return filepath.Abs(real)
-}
-
-// launch is what runs a script in scratch.
-func (s *Set) launch(c script, scratch string) sandbox.Launch {
-	read := []string{c.dir}
-	for _, i := range c.interpreters() {
-		for _, dir := range i.Read {
-			if !slices.Contains(read, dir) {
-				read = append(read, dir)
-			}
-		}
-	}
-	return sandbox.Launch{
-		Purpose: sandbox.Script,
-		Argv:    append([]string{c.with.Path, c.path()}, c.args...),
-		Dir:     scratch, Env: s.environ(c, scratch),
-		Write: []string{scratch}, Read: read, Hide: s.hidden(c),
-		Deadline: s.scripts.Limits.Duration(config.ScriptTime),
-		Output:   s.scripts.Limits.Get(config.ScriptOutput),
-	}
-}
-
-// hidden are the roots of skills, and the reachable skills that lie elsewhere.
-func (s *Set) hidden(c script) []string {
-	var hide []string
-	add := func(dir string) {
-		real, err := canonical(dir)
-		if err != nil || filepath.Dir(real) == real || sandbox.Within(c.dir, real) {
-			return
-		}
-		if !slices.ContainsFunc(hide, func(h string) bool { return sandbox.Within(h, real) }) {
-			hide = append(hide, real)
-		}
-	}
-	for _, dir := range s.scripts.Hide {
-		add(dir)
-	}
-	for _, k := range s.skills {
-		add(k.Dir())
-	}
-	return hide
-}
-
-// carryOut launches a script, keeps what it made, and clears away the rest.
-func (s *Set) carryOut(ctx context.Context, c script, others int, e tool.Env) (journal.Result, error) {
-	scratch, err := makeScratch(s.scripts.Scratch)
-	if err != nil {
-		return journal.Result{}, fmt.Errorf("%s: %w", RunName, err)
-	}
-	defer func() {
-		// The answer stands; who has the host can clear up.
-		if err := workspace.Remove(scratch); err != nil {
-			s.scripts.Logger.ErrorContext(ctx, "scratch left behind", "dir", scratch, "error", err)
-		}
-	}()
-	before, err := artifact.Take(ctx, scratch, artifact.Scope{
-		Ignore:  artifact.DefaultIgnore(),
-		Entries: s.scripts.Limits.Int(config.ArtifactEntries), Depth: s.scripts.Limits.Int(config.ArtifactDepth),
-	})
-	if err != nil {
-		return journal.Result{}, fmt.Errorf("%s: %w", RunName, err)
-	}
-	ended, err := s.runner.Run(ctx, s.launch(c, scratch))
-	if errors.Is(err, sandbox.ErrBusy) {
-		return failure(c.skill.Name, c.file.Path, runBusy), nil
-	}
-	if why := hostReason(err); why != "" && ctx.Err() == nil {
-		s.scripts.Logger.WarnContext(ctx, "script refused", "skill", c.skill.Name, "path", c.file.Path, "error", err)
-		return failure(c.skill.Name, c.file.Path, runRefused, why), nil
-	}
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
-		return journal.Result{}, fmt.Errorf("%s %s: %w", RunName, c.name(), err)
-	}
-	r := report{script: c, scratch: scratch, ended: ended, others: others, room: e.Room, capabilities: s.runner.Capabilities()}
-	r.deadline = s.scripts.Limits.Duration(config.ScriptTime)
-	r.network, r.domains = s.runner.Network()
-	var files []journal.File
-	r.files, files = s.keep(ctx, c, scratch, before)
-	return journal.Result{Text: r.render(), OK: ended.OK(), Skill: c.skill.Name, Detail: c.file.Path, Files: files}, nil
-}
-
-// hostReason is why this host runs no script, if that is what an error says.
-func hostReason(err error) string {
-	if bad, ok := errors.AsType[*sandbox.Refusal](err); ok {
-		return bad.Error()
-	}
-	if bad, ok := errors.AsType[*sandbox.Unavailable](err); ok {
-		return bad.Error()
-	}
-	return ""
-}
-
-// keep has what a script left kept, and tells where it is (B1 14).
-func (s *Set) keep(ctx context.Context, c script, scratch string, before artifact.Snapshot) (string, []journal.File) {
-	if s.scripts.Artifacts == nil {
-		return "", nil
-	}
-	kept, err := s.scripts.Artifacts.Capture(ctx, s.scripts.Owner, scratch, before)
-	if err != nil {
-		s.scripts.Logger.ErrorContext(ctx, "files of a script lost", "skill", c.skill.Name, "path", c.file.Path, "error", err)
-		return tool.FilesLost, nil
-	}
-	return tool.Kept(kept, s.scripts.FilesURL, s.scripts.Artifacts.Dir(kept.RunID))
 }

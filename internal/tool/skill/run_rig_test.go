@@ -11,7 +11,9 @@ import (
 
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/interpreter"
+	"github.com/metier-run/metier/internal/llm"
 	"github.com/metier-run/metier/internal/sandbox"
+	"github.com/metier-run/metier/internal/tool"
 	"github.com/metier-run/metier/internal/workspace/artifact"
 	"github.com/metier-run/metier/skill"
 )
@@ -170,3 +172,7 @@ func store(t testing.TB) *artifact.Store {
 	}
 	return s
 }
+
+func callOf(arguments string) llm.Call { return llm.Call{Name: RunName, Arguments: arguments} }
+
+func envOf() tool.Env { return tool.Env{} }

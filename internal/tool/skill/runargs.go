@@ -12,6 +12,10 @@ import (
 type runCall struct {
 	target
 	args []string
+	// line is what stood for the arguments, if that was one text.
+	line string
+	// packages are to be installed before the script runs (B1 3.1).
+	packages []string
 	// others counts further calls in the same list, which are not carried out.
 	others int
 }
@@ -79,7 +83,7 @@ func runOfArray(elements []jsontext.Value, depth int) (runCall, error) {
 	switch rest := elements[min(2, len(elements)):]; len(rest) {
 	case 0:
 	case 1:
-		c.args, err = argsOf(rest[0])
+		err = c.takeArgs(rest[0])
 	default:
 		c.args = verbatim(rest)
 	}
@@ -113,19 +117,79 @@ func runOfObject(members []member, depth int) (runCall, error) {
 
 // runArgs reads the script's arguments, under the first key that holds any.
 func runArgs(c runCall, members []member, depth int) (runCall, error) {
+	c.packages = packagesOf(pickMember(members, packageKeys()))
 	for _, key := range argsKeys() {
 		v := memberOf(members, key)
 		if c.path == "" && holdsObject(v) { // half of the call is in a wrapper
 			inner, err := runOf(v, depth-1)
-			c.path, c.args = inner.path, inner.args
+			c.path, c.args, c.line = inner.path, inner.args, inner.line
+			if len(c.packages) == 0 {
+				c.packages = inner.packages
+			}
 			return c, err
 		}
-		var err error
-		if c.args, err = argsOf(v); err != nil || len(c.args) > 0 {
+		if err := c.takeArgs(v); err != nil || len(c.args) > 0 {
 			return c, err
 		}
 	}
 	return c, nil
+}
+
+// takeArgs reads the script's arguments.
+func (c *runCall) takeArgs(v jsontext.Value) (err error) {
+	if v.Kind() == '"' {
+		c.line = rawString(v)
+	}
+	c.args, err = argsOf(v)
+	return err
+}
+
+func packageKeys() []string { return []string{"packages", "package", "requirements", "dependencies"} }
+
+// packagesOf reads packages: a list, also in a text, or a text with commas or
+// semicolons between them. What no package can be called is kept, for who judges names.
+func packagesOf(v jsontext.Value) []string {
+	switch v.Kind() {
+	case '[':
+		return nonempty(verbatim(elementsOf(v)))
+	case '"':
+		text := stringOf(v)
+		if list, ok := jsonValue(text); ok && list.Kind() == '[' {
+			return nonempty(verbatim(elementsOf(list)))
+		}
+		return packagesIn(text)
+	case '{', '0':
+		return []string{string(v)}
+	}
+	return nil
+}
+
+func nonempty(texts []string) []string {
+	for i, t := range texts {
+		texts[i] = strings.TrimSpace(t)
+	}
+	return slices.DeleteFunc(texts, func(t string) bool { return t == "" })
+}
+
+// packagesIn tells packages in a text apart. A comparison belongs to the name before
+// it, also behind a comma: "numpy>=1,<2".
+func packagesIn(text string) []string {
+	const comparison = "<>=!~"
+	var found []string
+	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(",;\n", r) }) {
+		for i, word := range strings.Fields(part) {
+			last := len(found) - 1
+			switch {
+			case last >= 0 && strings.IndexByte(comparison, word[0]) >= 0 && i == 0:
+				found[last] += "," + word
+			case last >= 0 && strings.IndexByte(comparison, word[0]) >= 0, last >= 0 && i > 0 && strings.IndexByte(comparison, found[last][len(found[last])-1]) >= 0:
+				found[last] += word
+			default:
+				found = append(found, word)
+			}
+		}
+	}
+	return found
 }
 
 // withoutToolName drops the tool's own name from a call that was written whole.

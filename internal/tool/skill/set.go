@@ -9,6 +9,9 @@
 // model does wrong is answered with a sentence that it can act on; only a failure of
 // this host is an error.
 //
+// Scripts run in a directory that is gone when the call is answered, or, where the
+// model has a workspace, in that: see [Place].
+//
 // Start at [New], then [Scripts]. All prose is in prompts.go.
 package skill
 
@@ -18,6 +21,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -56,13 +60,14 @@ type Set struct {
 	page    int64
 	runner  Runner
 	scripts Scripts
+	now     func() time.Time
 }
 
 var _ tool.Set = (*Set)(nil)
 
 // New makes the set of one request.
 func New(o Options) *Set {
-	s := &Set{skills: slices.Clone(o.Skills), page: int64(o.PageBytes), runner: o.Runner, scripts: o.Scripts}
+	s := &Set{skills: slices.Clone(o.Skills), page: int64(o.PageBytes), runner: o.Runner, scripts: o.Scripts, now: time.Now}
 	if s.page <= 0 {
 		s.page = config.Values{}.Get(config.PageSize)
 	}
@@ -87,9 +92,17 @@ func (s *Set) Offer(journal.Path) journal.Offer {
 		{Name: ReadName, Description: readDescription, Parameters: jsontext.Value(readParameters)},
 	}
 	if s.runner != nil {
-		declared = append(declared, llm.Declaration{Name: RunName, Description: runDescription, Parameters: jsontext.Value(runParameters)})
+		declared = append(declared, llm.Declaration{Name: RunName, Description: s.runDescription(), Parameters: jsontext.Value(runParameters)})
 	}
 	return journal.Offer{Declared: declared}
+}
+
+// runDescription says where scripts begin.
+func (s *Set) runDescription() string {
+	if s.scripts.Place != nil {
+		return runDescription + runsInWorkspace
+	}
+	return runDescription + runsInScratch
 }
 
 // Ordered says that scripts run one after the other in the order of their calls: one
