@@ -34,6 +34,7 @@ import (
 	doorartifacts "github.com/metier-run/metier/internal/server/artifacts"
 	dooropenai "github.com/metier-run/metier/internal/server/openai"
 	doorskills "github.com/metier-run/metier/internal/server/skills"
+	doorweb "github.com/metier-run/metier/internal/server/web"
 	"github.com/metier-run/metier/skill"
 	"github.com/metier-run/metier/skill/watch"
 )
@@ -80,6 +81,7 @@ type App struct {
 	launches  *launches // nil when nothing may run
 	scripts   bool      // those of skills may
 	work      *work     // nil when a model may not work with files
+	sessions  *doorweb.Sessions
 }
 
 // ids makes unguessable, sortable ids.
@@ -128,6 +130,9 @@ func Open(ctx context.Context, s Settings, logger *slog.Logger) (*App, error) {
 		return nil, err
 	}
 	a.Gateway = gateway.New(options)
+	a.sessions = doorweb.NewSessions(doorweb.SessionOptions{
+		Code: options.Code, Limits: s.Limits, Now: time.Now, NewID: a.host.NewID, Logger: logger,
+	})
 	return a, nil
 }
 
@@ -235,9 +240,13 @@ func (a *App) Confinement() (Confinement, bool) {
 	return a.launches.scripts().confinement(), true
 }
 
-// Close ends scripts that still run, waits for them, and gives the connections to the
-// upstream back. It ends no turn: let the server drain first.
+// Close ends the sessions of the web stream and scripts that still run, waits for them,
+// and gives the connections to the upstream back. It ends no other turn: let the server
+// drain first.
 func (a *App) Close() {
+	if a.sessions != nil { // opening may have failed before there were any
+		a.sessions.Close()
+	}
 	if a.launches != nil {
 		a.launches.close()
 	}
@@ -256,7 +265,7 @@ func (a *App) Server(loopback bool) *server.Server {
 		Gateway: a.Gateway, Limits: a.Settings.Limits, Now: time.Now, NewID: a.host.NewID,
 	})
 	return server.New(server.Options{
-		Doors:  a.behindKeys(chat, a.skillsDoor(loopback), a.artifactsDoor()),
+		Doors:  a.behindKeys(chat, a.webDoor(), a.skillsDoor(loopback), a.artifactsDoor()),
 		Limits: a.Settings.Limits, Logger: a.logger, NewID: a.host.NewID, Version: a.Settings.Version, Loopback: loopback,
 	})
 }
@@ -265,7 +274,7 @@ func (a *App) Server(loopback bool) *server.Server {
 func (a *App) skillsDoor(loopback bool) server.Door {
 	o := doorskills.Options{
 		Discovery: a.Settings.Discovery != config.DiscoveryOff, ShowPaths: loopback,
-		AllowScripts: a.scripts && a.launches.scripts().Refusal() == nil,
+		AllowScripts: a.scriptsRun(),
 		MaxView:      a.Settings.Limits.Get(config.SkillView), Logger: a.logger,
 	}
 	if a.Registry != nil { // a nil pointer in an interface would count as skills
@@ -275,6 +284,17 @@ func (a *App) skillsDoor(loopback bool) server.Door {
 		}
 	}
 	return doorskills.New(o)
+}
+
+// scriptsRun reports whether those of skills do, here and now.
+func (a *App) scriptsRun() bool { return a.scripts && a.launches.scripts().Refusal() == nil }
+
+// webDoor is for browsers: a stream of frames, and sessions.
+func (a *App) webDoor() server.Door {
+	return doorweb.New(doorweb.Options{
+		Gateway: a.Gateway, Sessions: a.sessions, Skills: a.Skills, Scripts: a.scriptsRun(),
+		Installs: a.work != nil && a.Settings.Code.Install, Limits: a.Settings.Limits, Now: time.Now, Logger: a.logger,
+	})
 }
 
 // artifactsDoor gives out what launches made; nothing while none may run.

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-
 	"log/slog"
 	"path/filepath"
 
@@ -65,9 +64,10 @@ func openWork(ctx context.Context, s Settings, l *launches, roots []skill.Root, 
 	o := code.Options{
 		Workspaces: workspace.Options{
 			Area: w.area.Dir(), Interpreters: s.Scripts.Interpreters, Environ: s.Scripts.Environ, Hide: l.hide(roots), Limits: s.Limits, Logger: logger, Direct: w.direct(s),
+			NoShims: s.Code.NoRecovery,
 		},
 		Launcher: w.runner, Shell: program, Refusal: w.Refusal, Artifacts: l.files, FilesURL: s.Scripts.FilesURL,
-		NoRecovery: s.Code.NoRecovery, Inspect: s.Code.Inspect, Logger: logger,
+		NoRecovery: s.Code.NoRecovery, Prepare: s.Code.Prepare, Inspect: s.Code.Inspect, Logger: logger,
 	}
 	if s.Code.Install {
 		if o.Installer, err = w.installer(s, l, roots); err != nil {
@@ -119,6 +119,10 @@ func (w *work) installer(s Settings, l *launches, roots []skill.Root) (*packages
 func (w *work) facts(s Settings, program shell.Program) toolshell.Facts {
 	able := w.Capabilities()
 	mode, domains := w.Network()
+	backend, policy := able.Backend, able.Tier.String()+" confinement"
+	if w.Refusal() != nil {
+		backend, policy = "none", "so every command is refused"
+	}
 	var found []interpreter.Interpreter
 	for _, kind := range []interpreter.Kind{interpreter.Python, interpreter.Node} {
 		if i, err := s.Scripts.Interpreters.Find(kind); err == nil {
@@ -126,7 +130,7 @@ func (w *work) facts(s Settings, program shell.Program) toolshell.Facts {
 		}
 	}
 	return toolshell.Facts{
-		Dialect: string(program.Dialect), System: toolshell.System(), Backend: able.Backend, Policy: string(able.Tier.String()) + " confinement",
+		Dialect: string(program.Dialect), System: toolshell.System(), Backend: backend, Policy: policy,
 		Network: mode, Domains: domains, Holds: len(able.Gaps(sandbox.Network{Mode: mode})) == 0,
 		Installs: s.Code.Install, Packages: s.Code.Packages, Links: s.Scripts.FilesURL != "", Files: true,
 		Programs: toolshell.FindPrograms(s.Scripts.Interpreters.Search(found...)),

@@ -24,7 +24,8 @@ type Code struct {
 	Temperature *float64
 	// Shell is the absolute path of the shell; empty is the best that there is.
 	Shell string
-	// NoRecovery and Inspect are those of [code.Options], for who measures.
+	// NoRecovery, Prepare and Inspect are those of [code.Options], for who measures.
 	NoRecovery bool
+	Prepare    func(dir string) error
 	Inspect    func(dir string)
 }

@@ -235,16 +235,16 @@ func (c *conversation) toggle(name string) error {
 func (c *conversation) ask(ctx context.Context, text string) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	message := llm.TextMessage(llm.User, text)
-	if len(c.files) > 0 {
-		message.Tail, c.files = c.work.Attach(c.files), nil
-	}
-	messages := append(slices.Clone(c.messages), message)
+	messages := append(slices.Clone(c.messages), llm.TextMessage(llm.User, text))
 	if c.system != "" {
 		messages = slices.Insert(messages, 0, llm.TextMessage(llm.System, c.system))
 	}
-	t, err := c.app.Gateway.Prepare(ctx, c.request(c.model, messages, c.selected, c.work))
+	request := c.request(c.model, messages, c.selected, c.work)
+	request.Attached = c.files
+	t, err := c.app.Gateway.Prepare(ctx, request)
 	if err == nil {
+		c.files = nil
+		c.sayWarnings(t)
 		err = c.answer(ctx, t, false)
 	}
 	switch {

@@ -83,14 +83,13 @@ func (s *session) run(ctx context.Context, f runFlags, args []string) error {
 	}
 	work := a.OpenCode()
 	defer closeCode(ctx, work, s)
-	ask := llm.TextMessage(llm.User, message)
-	if work != nil {
-		ask.Tail = work.Attach(files)
-	}
-	t, err := a.Gateway.Prepare(ctx, s.request(model, []llm.Message{ask}, s.flags.skills, work))
+	request := s.request(model, []llm.Message{llm.TextMessage(llm.User, message)}, s.flags.skills, work)
+	request.Attached = files
+	t, err := a.Gateway.Prepare(ctx, request)
 	if err != nil {
 		return usageOf(err)
 	}
+	s.sayWarnings(t)
 	if f.showPrompt {
 		return s.showPrompt(ctx, t)
 	}

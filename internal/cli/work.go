@@ -12,6 +12,7 @@ import (
 	"github.com/metier-run/metier/internal/code"
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/fault"
+	"github.com/metier-run/metier/internal/gateway"
 	"github.com/metier-run/metier/internal/journal"
 	"github.com/metier-run/metier/internal/llm"
 	"github.com/metier-run/metier/internal/turn"
@@ -55,6 +56,13 @@ func attach(a *app.App, names []string) ([]llm.Attachment, error) {
 		files = append(files, f)
 	}
 	return files, nil
+}
+
+// sayWarnings tells what was left out of a request.
+func (s *session) sayWarnings(t *gateway.Turn) {
+	for _, warning := range t.Warnings() {
+		fmt.Fprintln(s.std.Err, printable(warning))
+	}
 }
 
 // progress tells on a terminal what a call of the host does while it does it (B1 17.6).

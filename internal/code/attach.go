@@ -19,6 +19,8 @@ import (
 type Attachments struct {
 	files []attached
 	size  int64
+	// exists, if set, says which names the workspace has already.
+	exists func(name string) bool
 	// The bounds: how many, how long each, and how long all of them.
 	most, longest, room int64
 }
@@ -83,7 +85,7 @@ func (a *Attachments) Names() []string {
 // free is the name, or one like it that no file has.
 func (a *Attachments) free(name string) string {
 	taken := func(n string) bool {
-		return slices.ContainsFunc(a.files, func(f attached) bool { return strings.EqualFold(f.name, n) })
+		return a.exists != nil && a.exists(n) || slices.ContainsFunc(a.files, func(f attached) bool { return strings.EqualFold(f.name, n) })
 	}
 	ext := path.Ext(name)
 	stem := strings.TrimSuffix(name, ext)
@@ -157,12 +159,13 @@ func extension(kind, sub string) string {
 }
 
 // stage writes the files from a number on into a workspace, and gives back a sentence
-// for each that could not be.
+// for each that could not be. What is there already stays.
 func (a *Attachments) stage(root *guard.Root, from int) (problems []string) {
-	for _, f := range a.files[from:] {
+	for i, f := range a.files[from:] {
 		data, err := f.Data()
+		a.files[from+i].Data = nil // what it holds is not asked for again
 		if err == nil {
-			err = root.WriteFile(f.name, data, 0o644)
+			err = root.AddFile(f.name, data, 0o644)
 		}
 		if err != nil {
 			problems = append(problems, fmt.Sprintf(notStaged, f.name, err))

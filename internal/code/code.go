@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"sync"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/metier-run/metier/internal/tool"
 	"github.com/metier-run/metier/internal/tool/file"
 	toolshell "github.com/metier-run/metier/internal/tool/shell"
+	toolskill "github.com/metier-run/metier/internal/tool/skill"
 	"github.com/metier-run/metier/internal/workspace"
 	"github.com/metier-run/metier/internal/workspace/artifact"
 	"github.com/metier-run/metier/internal/workspace/shell"
@@ -54,11 +56,15 @@ type Options struct {
 	// empty names files by their paths on this host.
 	Artifacts *artifact.Store
 	FilesURL  string
-	// NoRecovery turns off whatever the host does unasked, so that its worth can be
-	// measured.
+	// NoRecovery makes the host one that does what a call says and no more, so that what
+	// it does beyond that can be measured: it takes no other names of tools and
+	// arguments, reads no patch that is not as declared, installs and explains nothing
+	// unasked, and refuses in one sentence.
 	NoRecovery bool
-	// Inspect, if set, is shown the work folder of each conversation before it goes:
-	// for who judges what was done there.
+	// Prepare, if set, puts files into the work folder of each conversation before
+	// anything works there; Inspect is shown it before it goes: for who judges what was
+	// done.
+	Prepare func(dir string) error
 	Inspect func(dir string)
 	Logger  *slog.Logger
 }
@@ -98,17 +104,32 @@ func (s *Service) Attachments() *Attachments { return NewAttachments(s.o.Workspa
 // Open begins a conversation. owner may fetch what is made in it; files are put into
 // its workspace.
 func (s *Service) Open(owner string, files *Attachments) *Conversation {
-	return &Conversation{s: s, owner: owner, files: files}
+	c := &Conversation{s: s, owner: owner, files: files}
+	c.begin()
+	return c
 }
 
-// Attach puts more files into the conversation, and gives back the note that tells a
-// model of them.
+// Attach puts more files into the conversation, beside what is there, and gives back
+// the note that tells a model of them.
 func (c *Conversation) Attach(files []llm.Attachment) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.files == nil {
 		c.files = c.s.Attachments()
 	}
+	if c.room == nil {
+		return c.files.Add(files)
+	}
+	root, err := c.room.workspace.Files()
+	if err != nil {
+		return c.files.Add(files) // the next call tells
+	}
+	defer root.Close()
+	c.files.exists = func(name string) bool {
+		_, err := root.Stat(name)
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	defer func() { c.files.exists = nil }()
 	return c.files.Add(files)
 }
 
@@ -117,10 +138,14 @@ type Conversation struct {
 	s     *Service
 	owner string
 
-	mu     sync.Mutex
-	files  *Attachments
-	room   *room
-	closed bool
+	mu       sync.Mutex
+	files    *Attachments
+	room     *room
+	readable []string // the folders of the request's skills
+	closed   bool
+	life     context.Context // of its calls
+	end      context.CancelCauseFunc
+	id       string // empty until it is asked for
 }
 
 // room is what a conversation has once a tool was called.
@@ -129,11 +154,29 @@ type room struct {
 	session   *shell.Session
 	file      *file.Set
 	shell     *toolshell.Set
+	applied   *toolskill.Applied
+	readable  []string // the folders of skills that commands see
 	problems  []string // files that could not be put there, told once
 	staged    int
 }
 
 var errClosed = errors.New("the conversation has ended")
+
+// begin begins the time in which calls may come. c.mu is held, or c new.
+func (c *Conversation) begin() {
+	c.life, c.end = context.WithCancelCause(context.Background())
+}
+
+// lived is a context for one call that ends with the conversation, too: a workspace
+// that is closed is never free again for who waits for it.
+func (c *Conversation) lived(ctx context.Context) (context.Context, func()) {
+	c.mu.Lock()
+	life := c.life
+	c.mu.Unlock()
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(life, func() { cancel(context.Cause(life)) })
+	return ctx, func() { stop(); cancel(nil) }
+}
 
 // open makes the workspace with the first call, and puts the files there that came
 // since the last one (B1 6.4).
@@ -148,12 +191,25 @@ func (c *Conversation) open() (*room, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := c.s.prepare(w); err != nil {
+			return nil, errors.Join(err, w.Close(context.Background()))
+		}
 		c.room = c.furnish(w)
 	}
 	if err := c.room.stage(c.files); err != nil {
 		return nil, err
 	}
 	return c.room, nil
+}
+
+func (s *Service) prepare(w *workspace.Workspace) error {
+	if s.o.Prepare == nil {
+		return nil
+	}
+	if err := s.o.Prepare(w.Work()); err != nil {
+		return fmt.Errorf("prepare the workspace: %w", err)
+	}
+	return nil
 }
 
 // stage writes the attached files that are not there yet.
@@ -174,12 +230,12 @@ func (r *room) stage(files *Attachments) error {
 // furnish makes the tools of a workspace.
 func (c *Conversation) furnish(w *workspace.Workspace) *room {
 	o := c.s.o
-	r := &room{workspace: w, session: shell.New(w, shell.Options{Program: o.Shell, Starter: o.Launcher, Logger: o.Logger})}
-	r.file = file.New(file.Options{Workspace: w, Syntax: c.syntaxOfFiles(r), Keep: c.keepPaths(r)})
+	r := &room{workspace: w, applied: toolskill.NewApplied(), session: shell.New(w, shell.Options{Program: o.Shell, Starter: o.Launcher, Logger: o.Logger})}
+	r.file = file.New(file.Options{Workspace: w, Syntax: c.syntaxOf(r), Keep: c.keepPaths(r)})
 	so := toolshell.Options{
 		Workspace: w, Session: r.session, Facts: o.Facts, Capabilities: o.Launcher.Capabilities(), Refusal: o.Refusal,
 		Installer: o.Installer, Runner: o.Launcher, NoRecovery: o.NoRecovery, Logger: o.Logger,
-		Syntax: c.syntaxOfWritten(r),
+		Syntax: c.syntaxOf(r),
 	}
 	if o.Facts.Files {
 		so.Patch = r.file.ApplyPatch
@@ -191,12 +247,12 @@ func (c *Conversation) furnish(w *workspace.Workspace) *room {
 	return r
 }
 
-// Close ends what runs in the conversation and removes its files. It waits for calls
-// that are under way.
+// Close ends what runs in the conversation, waits for it, and removes its files.
 func (c *Conversation) Close(ctx context.Context) error {
 	c.mu.Lock()
 	r := c.room
 	c.room, c.closed = nil, true
+	c.end(errClosed)
 	c.mu.Unlock()
 	if r == nil {
 		return nil
@@ -216,7 +272,8 @@ func (c *Conversation) Reset(ctx context.Context) error {
 	err := c.Close(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.closed, c.files = false, nil
+	c.closed, c.files, c.id = false, nil, ""
+	c.begin()
 	return err
 }
 
@@ -225,26 +282,12 @@ func (c *Conversation) place(r *room) syntax.Place {
 	return syntax.Place{Temp: r.workspace.State(), Hide: c.s.o.Workspaces.Hide}
 }
 
-func (c *Conversation) syntaxOfFiles(r *room) func(context.Context, []file.Written) string {
+// syntaxOf says whether files that were just written parse; nil without recovery.
+func (c *Conversation) syntaxOf(r *room) func(context.Context, []tool.Written) string {
 	if c.s.syntax == nil {
 		return nil
 	}
-	return func(ctx context.Context, written []file.Written) string {
-		var files []syntax.File
-		paths := map[string]string{}
-		for _, w := range written {
-			files = append(files, syntax.File{Path: w.Shown, Data: w.Data})
-			paths[w.Shown] = w.Path
-		}
-		return c.check(ctx, r, files, paths)
-	}
-}
-
-func (c *Conversation) syntaxOfWritten(r *room) func(context.Context, []toolshell.Written) string {
-	if c.s.syntax == nil {
-		return nil
-	}
-	return func(ctx context.Context, written []toolshell.Written) string {
+	return func(ctx context.Context, written []tool.Written) string {
 		var files []syntax.File
 		paths := map[string]string{}
 		for _, w := range written {

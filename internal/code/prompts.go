@@ -9,4 +9,9 @@ const (
 	leftLong  = "%s (%s, and one file may have %s)"
 	leftRoom  = "%s (all files together may have %s)"
 	notStaged = "Note: the attached file %s is not in the working directory: %v."
+
+	// What a host without recovery says.
+	plainUnknown   = "There is no tool %s."
+	plainArguments = "The arguments of %s are not valid."
+	plainPatch     = "Nothing was changed. The patch is not valid."
 )

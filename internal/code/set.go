@@ -23,7 +23,16 @@ type set struct {
 var _ tool.Set = set{}
 
 // Tools are the conversation's tools behind others, which may be nil.
-func (c *Conversation) Tools(others tool.Set) tool.Set { return set{c: c, others: others} }
+func (c *Conversation) Tools(others tool.Set) tool.Set {
+	if others == nil {
+		c.mayRead(nil) // a request without skills
+	}
+	s := set{c: c, others: others}
+	if c.s.o.NoRecovery {
+		return plain{s}
+	}
+	return s
+}
 
 // Offer declares the others and then ours, always with the same bytes (B1 3).
 func (s set) Offer(p journal.Path) journal.Offer {
@@ -66,13 +75,15 @@ func (s set) Replay(name string) journal.Replay {
 
 // Invoke answers a call.
 func (s set) Invoke(ctx context.Context, c llm.Call, e tool.Env) (journal.Result, error) {
+	ctx, done := s.c.lived(ctx)
+	defer done()
 	if !s.ours(c.Name) {
 		if s.others == nil {
 			return tool.Unknown(c.Name, e), nil
 		}
 		return s.others.Invoke(ctx, c, e)
 	}
-	r, err := s.c.open()
+	r, err := s.c.enter(ctx)
 	if err != nil {
 		return journal.Result{}, fmt.Errorf("%s: %w", c.Name, err)
 	}

@@ -123,6 +123,9 @@ const (
 	Certificates    Name = "certificates"
 	AttachCount     Name = "attachments"
 	AttachBytes     Name = "attachment-bytes"
+	WebSessions     Name = "web-sessions"
+	WebOwned        Name = "web-sessions-key"
+	WebIdle         Name = "web-session-idle"
 )
 
 // Limit is one row of the table.
@@ -236,8 +239,11 @@ func Limits() []Limit {
 		{ProbeOutput, 8 * kib, Bytes, kib, mib, "", "", "bytes kept of a look at what a package offers"},
 		{SyntaxTime, 10, Seconds, 1, 60, "", "", "time for a look at whether a file parses"},
 		{Certificates, 16 * mib, Bytes, kib, 64 * mib, "", "", "bytes of a file of certificates that launches with this host's network are told of"},
-		{AttachCount, 64, Count, 0, 4096, "", "", "files of a request that are put into its workspace"},
-		{AttachBytes, 32 * mib, Bytes, kib, 1024 * mib, "", "", "size of one of them"},
+		{AttachCount, 64, Count, 0, 4096, "", "too_many_attachments", "files of a request, or of a session of the web stream, that are put into its workspace"},
+		{AttachBytes, 32 * mib, Bytes, kib, 1024 * mib, "", "attachment_too_large", "size of one of them"},
+		{WebSessions, 256, Count, 1, 1 << 16, "web-sessions", "too_many_sessions", "sessions of the web stream"},
+		{WebOwned, 32, Count, 1, 1 << 16, "web-sessions-key", "too_many_sessions", "sessions of one caller; beyond it, the one unused the longest ends"},
+		{WebIdle, 4 * 60 * 60, Seconds, 1, 365 * day, "web-session-idle", "", "time since its last request after which a session ends, and its workspace with it"},
 	}
 }
 

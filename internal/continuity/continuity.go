@@ -101,9 +101,10 @@ type Round struct {
 	Results []llm.Message `json:"results,omitzero"`
 	// Skills are those that the round's calls read.
 	Skills []string `json:"skills,omitzero"`
-	// Workspace says that the round's calls worked with files of a workspace, which is
-	// gone when the round is put back.
-	Workspace bool `json:"workspace,omitzero"`
+	// Workspace says that the round's calls worked with files of a workspace. Room names
+	// it if it outlives the request; empty is one that is gone when the round is put back.
+	Workspace bool   `json:"workspace,omitzero"`
+	Room      string `json:"room,omitzero"`
 }
 
 // Entry is what stands behind one visible assistant message.

@@ -141,7 +141,7 @@ func TestRestore(t *testing.T) {
 		{"rewritten arguments", scope, []llm.Message{u2, rewritten, result("c3"), result("c1")}, all, "user:q2 assistant:both tool:c1 tool:c2 tool:c3 ", 1},
 		{"mixed and gone", scope, []llm.Message{u2, seenMixed, result("c3"), result("c1")}, func(string) bool { return false }, "user:q2 assistant:both tool:c3 tool:c1 ", 0},
 	} {
-		got, err := continuity.Restore(t.Context(), store, c.scope, c.messages, func(m llm.Message) llm.Message { return m }, c.reachable)
+		got, err := continuity.Restore(t.Context(), store, c.scope, c.messages, func(m llm.Message) llm.Message { return m }, c.reachable, "")
 		if err != nil || text(got.Messages) != c.want || got.Rounds != c.rounds {
 			t.Errorf("%s: %q, %d rounds, %v, want %q and %d", c.name, text(got.Messages), got.Rounds, err, c.want, c.rounds)
 		}
@@ -168,7 +168,7 @@ func TestRewrittenCalls(t *testing.T) {
 	if err := store.Put(t.Context(), scope.Owner(), at, entry); err != nil {
 		t.Fatal(err)
 	}
-	got, err := continuity.Restore(t.Context(), store, scope, []llm.Message{u, sent}, func(m llm.Message) llm.Message { return m }, func(string) bool { return true })
+	got, err := continuity.Restore(t.Context(), store, scope, []llm.Message{u, sent}, func(m llm.Message) llm.Message { return m }, func(string) bool { return true }, "")
 	if err != nil || len(got.Messages) != 3 {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -192,31 +192,50 @@ func (broken) Get(context.Context, string, continuity.Mark) (continuity.Entry, b
 
 func TestBrokenStoreIsAMiss(t *testing.T) {
 	messages := []llm.Message{llm.TextMessage(llm.User, "q"), llm.TextMessage(llm.Assistant, "a")}
-	got, err := continuity.Restore(t.Context(), broken{}, continuity.Scope{}, messages, func(m llm.Message) llm.Message { return m }, nil)
+	got, err := continuity.Restore(t.Context(), broken{}, continuity.Scope{}, messages, func(m llm.Message) llm.Message { return m }, nil, "")
 	if err == nil || text(got.Messages) != text(messages) {
 		t.Errorf("Restore = %q, %v, want the messages as they were and the error", text(got.Messages), err)
 	}
 }
 
 // TestFilesGone: the last message that tells of files says that they are gone, in
-// every request that follows alike.
+// every request that follows alike; but for what was done in the workspace that is
+// there.
 func TestFilesGone(t *testing.T) {
 	store, scope := continuity.NewMemory(continuitytest.Bounds(), time.Now), continuity.Scope{Key: "k"}
 	u, a := llm.TextMessage(llm.User, "q"), llm.TextMessage(llm.Assistant, "done")
-	round := func(name string, files bool) continuity.Round {
+	b, parked := llm.TextMessage(llm.User, "r"), llm.Message{Role: llm.Assistant, Calls: []llm.Call{{ID: "c", Name: "theirs"}}}
+	round := func(name string, files bool, room string) continuity.Round {
 		m := llm.TextMessage(llm.Tool, "ran")
 		m.CallID = name
-		return continuity.Round{Message: llm.TextMessage(llm.Assistant, name), Results: []llm.Message{m}, Workspace: files}
+		return continuity.Round{Message: llm.TextMessage(llm.Assistant, name), Results: []llm.Message{m}, Workspace: files, Room: room}
 	}
-	entry := continuity.Entry{
-		Hidden: []continuity.Round{round("w1", true), round("w2", true), round("read", false)},
-		Last:   continuity.Round{Message: a},
+	last := round("p", true, "here")
+	last.Message.Calls = []llm.Call{{ID: "p", Name: "shell"}, {ID: "c", Name: "theirs"}}
+	for at, entry := range map[continuity.Mark]continuity.Entry{
+		scope.Chain().Add(u).Add(a): {
+			Hidden: []continuity.Round{round("w1", true, ""), round("w2", true, "there"), round("w3", true, "here"), round("read", false, "here")},
+			Last:   continuity.Round{Message: a},
+		},
+		scope.Chain().Add(b).Add(parked): {Last: last},
+	} {
+		if err := store.Put(t.Context(), scope.Owner(), at, entry); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := store.Put(t.Context(), scope.Owner(), scope.Chain().Add(u).Add(a), entry); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		got, err := continuity.Restore(t.Context(), store, scope, []llm.Message{u, a, u}, func(m llm.Message) llm.Message { return m }, func(string) bool { return true })
+	for _, c := range []struct {
+		room     string
+		messages []llm.Message
+		want     string
+	}{
+		{"", []llm.Message{u, a, u}, "w3: [The files of the working directory up to here are gone: each request begins with an empty one. Make again what you still need.]"},
+		{"", []llm.Message{u, a, u}, "w3: [The files of the working directory up to here are gone: each request begins with an empty one. Make again what you still need.]"},
+		{"here", []llm.Message{u, a, u}, "w2: [The files of the working directory up to here are gone: it was emptied since. Make again what you still need.]"},
+		{"new", []llm.Message{u, a, u}, "w3: [The files of the working directory up to here are gone: it was emptied since. Make again what you still need.]"},
+		{"", []llm.Message{b, parked}, "p: [The files of the working directory up to here are gone: each request begins with an empty one. Make again what you still need.]"},
+		{"here", []llm.Message{b, parked}, ""},
+	} {
+		got, err := continuity.Restore(t.Context(), store, scope, c.messages, func(m llm.Message) llm.Message { return m }, func(string) bool { return true }, c.room)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,8 +245,8 @@ func TestFilesGone(t *testing.T) {
 				told = append(told, m.CallID+": "+m.Tail)
 			}
 		}
-		if len(told) != 1 || !strings.HasPrefix(told[0], "w2: [The files of the working directory") {
-			t.Errorf("told %q", told)
+		if got := strings.Join(told, "; "); got != c.want {
+			t.Errorf("in room %q told %q, want %q", c.room, got, c.want)
 		}
 	}
 }

@@ -14,19 +14,21 @@ type Restored struct {
 	// left out because a skill that they read cannot be reached any more.
 	Rounds, Dropped int
 
-	mixed []int // where messages were put whose calls the host and the caller share
+	mixed []int  // where messages were put whose calls the host and the caller share
+	room  string // the workspace that is there
 }
 
 // Restore puts the hidden rounds back into a client's messages. expand fills
 // the parts and calls of a message that may hold only its wire form; reachable
-// says whether a skill can be read in this request. A failing store is a miss:
-// the messages come back as they were, with the error for the log.
-func Restore(ctx context.Context, s Store, scope Scope, messages []llm.Message, expand func(llm.Message) llm.Message, reachable func(string) bool) (Restored, error) {
+// says whether a skill can be read in this request. room names the workspace that the
+// request goes on with, if it has one: what was done there is not gone. A failing store
+// is a miss: the messages come back as they were, with the error for the log.
+func Restore(ctx context.Context, s Store, scope Scope, messages []llm.Message, expand func(llm.Message) llm.Message, reachable func(string) bool, room string) (Restored, error) {
 	plain := Restored{Messages: messages}
 	if any, err := s.Any(ctx, scope.Owner()); err != nil || !any {
 		return plain, err
 	}
-	out := Restored{Messages: make([]llm.Message, 0, len(messages))}
+	out := Restored{Messages: make([]llm.Message, 0, len(messages)), room: room}
 	mark := scope.Chain()
 	for _, m := range messages {
 		full := expand(m)
@@ -88,7 +90,7 @@ func (r *Restored) put(e Entry, visible llm.Message, reachable func(string) bool
 		}
 		r.Rounds++
 		r.Messages = append(append(r.Messages, round.Message), round.Results...)
-		if round.Workspace && len(round.Results) > 0 {
+		if r.lost(round) {
 			gone = len(r.Messages) - 1
 		}
 	}
@@ -104,17 +106,27 @@ func (r *Restored) put(e Entry, visible llm.Message, reachable func(string) bool
 		r.mixed = append(r.mixed, len(r.Messages))
 	}
 	r.Messages = append(append(r.Messages, e.Last.Message), e.Last.Results...)
-	if e.Last.Workspace && len(e.Last.Results) > 0 {
+	if r.lost(e.Last) {
 		gone = len(r.Messages) - 1
 	}
 	r.tellGone(gone)
 }
 
+// lost reports whether a round tells of files that are not there any more.
+func (r *Restored) lost(round Round) bool {
+	there := round.Room != "" && round.Room == r.room
+	return round.Workspace && !there && len(round.Results) > 0
+}
+
 // tellGone adds to a message, if there is one, that the files which it tells of are
 // gone. The line is the same in every round that follows.
 func (r *Restored) tellGone(at int) {
-	if at >= 0 {
-		r.Messages[at].Tail = filesGone
+	if at < 0 {
+		return
+	}
+	r.Messages[at].Tail = filesGone
+	if r.room != "" {
+		r.Messages[at].Tail = roomGone
 	}
 }
 

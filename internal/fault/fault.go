@@ -26,6 +26,7 @@ const (
 	Unauthenticated Code = "unauthenticated"
 	Forbidden       Code = "forbidden"
 	NotFound        Code = "not_found"
+	Conflict        Code = "conflict"
 	Method          Code = "method_not_allowed"
 	TooLarge        Code = "too_large"
 	Unsupported     Code = "unsupported_media_type"
@@ -52,6 +53,8 @@ func (c Code) Status() int {
 		return http.StatusForbidden
 	case NotFound:
 		return http.StatusNotFound
+	case Conflict:
+		return http.StatusConflict
 	case Method:
 		return http.StatusMethodNotAllowed
 	case TooLarge:

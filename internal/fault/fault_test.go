@@ -19,6 +19,7 @@ func TestFrom(t *testing.T) {
 	}{
 		{own, fault.NotFound, 404},
 		{fmt.Errorf("deep: %w", own), fault.NotFound, 404},
+		{fault.New(fault.Conflict, "busy"), fault.Conflict, 409},
 		{context.Canceled, fault.Cancelled, 499},
 		{fmt.Errorf("x: %w", context.DeadlineExceeded), fault.Timeout, 504},
 		{errors.New("open /etc/secret: denied"), fault.Internal, 500},

@@ -106,11 +106,16 @@ type Request struct {
 	// EndUser is whom the caller acts for, if it says so.
 	EndUser string
 	// Files are the files that a message holds; nil finds none. A conversation that
-	// goes on is given its files by whoever holds it.
+	// goes on has its own: see Attached.
 	Files func(llm.Message) []llm.Attachment
 	// Conversation is the code work that the request goes on with; nil is a workspace
 	// of its own, gone when the turn has ended.
 	Conversation *code.Conversation
+	// Attached are files that come with the last message of such a conversation.
+	Attached []llm.Attachment
+	// Notes are told behind messages of such a conversation, by their place among those
+	// of the request. It is asked only where tools can reach the files that it tells of.
+	Notes func([]llm.Message) map[int]string
 	// Progress has the turn's watcher told of calls that are written and what they say.
 	Progress bool
 	// Expand fills the parts and calls of a message that holds only its wire form;
@@ -213,6 +218,9 @@ func (t *Turn) toolset(caller access.Caller) tool.Set {
 			o.Runner = g.o.Runner
 		}
 		o.Scripts.Owner = artifact.Owner(caller.Tenant, caller.ID)
+		if t.work != nil {
+			o.Scripts = t.work.Scripts(o.Scripts, o.Skills)
+		}
 		skills = toolskill.New(o)
 	}
 	if t.work == nil {

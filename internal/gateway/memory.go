@@ -26,7 +26,7 @@ type memory struct {
 func (g *Gateway) recall(ctx context.Context, r *Request, caller access.Caller, plan selection) memory {
 	m := memory{
 		scope: continuity.Scope{
-			Tenant: caller.Tenant, Key: owner(caller, r.Header), User: r.EndUser, Model: r.Model,
+			Tenant: caller.Tenant, Key: Owner(caller, r.Header), User: r.EndUser, Model: r.Model,
 			Skills: names(plan.selected), Discovery: len(plan.advertised) > 0,
 		},
 		visible: r.Messages,
@@ -37,7 +37,7 @@ func (g *Gateway) recall(ctx context.Context, r *Request, caller access.Caller, 
 	reachable := func(name string) bool {
 		return slices.Contains(names(plan.selected), name) || slices.Contains(names(plan.advertised), name)
 	}
-	restored, err := continuity.Restore(ctx, g.o.Continuity, m.scope, r.Messages, r.expand, reachable)
+	restored, err := continuity.Restore(ctx, g.o.Continuity, m.scope, r.Messages, r.expand, reachable, r.room())
 	if err != nil {
 		// Plain forwarding is what a client without memory gets anyway.
 		g.o.Logger.WarnContext(ctx, "continuity not read", "error", err)
@@ -46,9 +46,9 @@ func (g *Gateway) recall(ctx context.Context, r *Request, caller access.Caller, 
 	return m
 }
 
-// owner tells callers apart: by their key of this server, or else by the key for
+// Owner tells callers apart: by their key of this server, or else by the key for
 // the upstream that they bring. What one account's model read is not another's.
-func owner(caller access.Caller, header http.Header) string {
+func Owner(caller access.Caller, header http.Header) string {
 	presented := header.Get("Authorization")
 	if caller.ID != "" || presented == "" {
 		return caller.ID
@@ -106,7 +106,7 @@ func (t *Turn) entry(w *watcher) (continuity.Entry, bool) {
 	var rounds []continuity.Round
 	for _, m := range t.state.Path().Messages()[len(t.request.Messages):] {
 		if m.Role == llm.Assistant {
-			rounds = append(rounds, continuity.Round{Message: m, Skills: w.skills[len(rounds)+1], Workspace: w.files[len(rounds)+1]})
+			rounds = append(rounds, t.round(m, w, len(rounds)+1))
 			continue
 		}
 		if len(rounds) == 0 {
@@ -126,6 +126,23 @@ func (t *Turn) entry(w *watcher) (continuity.Entry, bool) {
 	}
 	last.Results = t.state.Answered()
 	return continuity.Entry{Hidden: rounds[:len(rounds)-1], Last: last}, true
+}
+
+// round is what is kept of a round's message.
+func (t *Turn) round(m llm.Message, w *watcher, n int) continuity.Round {
+	r := continuity.Round{Message: m, Skills: w.skills[n], Workspace: w.files[n]}
+	if r.Workspace {
+		r.Room = t.request.room()
+	}
+	return r
+}
+
+// room names the workspace that the request goes on with; empty for one of its own.
+func (r Request) room() string {
+	if r.Conversation == nil {
+		return ""
+	}
+	return r.Conversation.ID()
 }
 
 // hears notes what the client sees, and which skills each round read.

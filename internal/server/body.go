@@ -17,20 +17,26 @@ func ReadBody(r *http.Request) ([]byte, error) {
 		return nil, fault.New(fault.Unsupported, "a body with Content-Encoding %q cannot be read: send it plain", enc)
 	}
 	body, err := readAll(r)
+	if err != nil {
+		return nil, BodyError(err)
+	}
+	return body, nil
+}
+
+// BodyError is what a failure to read a request's body means for its client: a
+// [*fault.Error].
+func BodyError(err error) error {
 	if tooBig, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		e := fault.New(fault.TooLarge, "the body is larger than %d bytes (limit %s): send less, or raise --max-body", tooBig.Limit, config.RequestBody)
 		e.Detail = "request_too_large"
-		return nil, e
+		return e
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		e := fault.Wrap(err, fault.Invalid, "the body did not come in time (limit %s): send it at once", config.RequestTime)
 		e.Detail = "request_timeout"
-		return nil, e
+		return e
 	}
-	if err != nil {
-		return nil, fault.Wrap(err, fault.Invalid, "the body broke off while it was read")
-	}
-	return body, nil
+	return fault.Wrap(err, fault.Invalid, "the body broke off while it was read")
 }
 
 // readAll reads a body of known length into one allocation.

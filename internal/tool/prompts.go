@@ -104,7 +104,7 @@ func surfaceOf(name string) surface {
 	case "shell", "bash", "sh", "terminal", "powershell", "cmd", "command", "exec", "execute", "execcommand",
 		"executecommand", "runcommand", "runshell", "runshellcommand", "runterminalcmd", "python", "python3", "ipython",
 		"node", "javascript", "executecode", "executepython", "runcode", "runpython", "codeinterpreter",
-		"codeexecution", "bashcodeexecution":
+		"codeexecution", "bashcodeexecution", "localshell":
 		return code
 	case "applypatch", "applypatchtool", "readfile", "read", "readtextfile", "viewfile", "catfile", "getfile",
 		"editfile", "edit", "strreplace", "strreplaceeditor", "strreplacebasededittool", "replaceinfile", "applyedit",

@@ -50,3 +50,12 @@ type Set interface {
 	// ended before a crash.
 	Replay(name string) journal.Replay
 }
+
+// Written is a file that a call has just written, for a look at its syntax.
+type Written struct {
+	// Path is relative to the work folder, with "/" between names; Shown is how the
+	// model would write it.
+	Path, Shown string
+	// Data is what the file holds.
+	Data []byte
+}

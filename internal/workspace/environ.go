@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/interpreter"
 	"github.com/metier-run/metier/internal/sandbox"
 )
@@ -88,7 +89,18 @@ func (w *Workspace) Launch(purpose sandbox.Purpose, dir string, x Extra) sandbox
 		Write:   []string{w.Work(), w.Temp(), w.Saved()},
 		Read:    slices.Compact(read),
 		Hide:    w.hidden(read),
+		Disk:    w.disk(),
 	}
+}
+
+// disk is how large the workspace may grow: as the limit workspace says, or less if the
+// operator has set less for each launch.
+func (w *Workspace) disk() int64 {
+	most := w.o.Limits.Get(config.WorkspaceBytes)
+	if w.o.Limits.IsSet(config.SandboxDisk) {
+		most = min(most, w.o.Limits.Get(config.SandboxDisk))
+	}
+	return most
 }
 
 // Own is a program of a kind that the conversation itself unpacked into .local/bin of
@@ -185,7 +197,7 @@ func (w *Workspace) environ(programs []interpreter.Interpreter, imports []string
 // writeShims makes "python" mean the Python of this host, and "python3" as well where
 // the host has none (B1 8.8). There is never one for pip: installs are the host's.
 func (w *Workspace) writeShims() error {
-	if runtime.GOOS == "windows" {
+	if runtime.GOOS == "windows" || w.o.NoShims {
 		return nil // a launch finds python.exe by itself
 	}
 	found, err := w.Interpreter(interpreter.Python)

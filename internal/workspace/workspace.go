@@ -53,7 +53,10 @@ type Options struct {
 	// Direct are the purposes whose launches have this host's network: they are told of
 	// its proxies and certificates.
 	Direct []sandbox.Purpose
-	Limits config.Values
+	// NoShims leaves python to what this host calls it, for who measures what the shims
+	// are worth.
+	NoShims bool
+	Limits  config.Values
 	Logger *slog.Logger // nil logs nothing
 }
 
@@ -63,6 +66,7 @@ type Workspace struct {
 	o    Options
 	base string
 	lock chan struct{}
+	gone chan struct{} // is closed when the workspace is
 	// Seen is what the model knows of the files.
 	Seen *Seen
 	// direct is what launches with this host's network are told.
@@ -82,7 +86,7 @@ func New(o Options) (*Workspace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a workspace: %w", err)
 	}
-	w := &Workspace{o: o, lock: make(chan struct{}, 1), Seen: newSeen(o.Limits)}
+	w := &Workspace{o: o, lock: make(chan struct{}, 1), gone: make(chan struct{}), Seen: newSeen(o.Limits)}
 	for w.base == "" {
 		// Short, because paths of sockets below it may be no longer than 107 bytes.
 		base := filepath.Join(area, shortName())
@@ -123,11 +127,13 @@ func (w *Workspace) shims() string { return filepath.Join(w.base, stateDir, shim
 func (w *Workspace) Limits() config.Values { return w.o.Limits }
 
 // Lock waits until nobody else works in the workspace: one command or file tool at a
-// time (B1 8.10). It fails when ctx ends first.
+// time (B1 8.10). It fails when ctx ends first, or the workspace is closed.
 func (w *Workspace) Lock(ctx context.Context) (unlock func(), err error) {
 	select {
 	case w.lock <- struct{}{}:
 		return func() { <-w.lock }, nil
+	case <-w.gone:
+		return nil, fmt.Errorf("wait for the workspace: %w", errClosed)
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for the workspace: %w", context.Cause(ctx))
 	}
@@ -139,7 +145,7 @@ func (w *Workspace) Restore() (lost bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		return false, errors.New("restore the workspace: it is closed")
+		return false, fmt.Errorf("restore the workspace: %w", errClosed)
 	}
 	_, statErr := os.Lstat(w.Work())
 	lost = errors.Is(statErr, fs.ErrNotExist)
@@ -161,6 +167,11 @@ func (w *Workspace) Restore() (lost bool, err error) {
 	}
 	if lost {
 		w.Seen.clear()
+		for _, p := range w.sets {
+			if p.Kind == interpreter.Node && len(p.Imports) > 0 {
+				w.linkModules(p.Imports[0])
+			}
+		}
 	}
 	return lost, nil
 }
@@ -180,6 +191,7 @@ func (w *Workspace) Close(ctx context.Context) error {
 	if _, err := w.Lock(ctx); err != nil {
 		return err
 	}
+	close(w.gone)
 	w.mu.Lock()
 	w.closed = true
 	sets := w.sets
@@ -190,6 +202,8 @@ func (w *Workspace) Close(ctx context.Context) error {
 	}
 	return Remove(w.base)
 }
+
+var errClosed = errors.New("it is closed")
 
 // Packages is a set of installed packages that launches see.
 type Packages struct {

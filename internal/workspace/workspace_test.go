@@ -38,6 +38,7 @@ func TestLayout(t *testing.T) {
 		}
 	}
 	w.Seen.Whole("a", []byte("x"))
+	w.Use(Packages{Kind: interpreter.Node, Imports: []string{"/sets/n/node_modules"}})
 	if lost, err := w.Restore(); lost || err != nil {
 		t.Errorf("restored without need: %t %v", lost, err)
 	}
@@ -49,6 +50,9 @@ func TestLayout(t *testing.T) {
 	}
 	if w.Seen.Know("a", []byte("x")) != Unread {
 		t.Error("what was seen of lost files is still remembered")
+	}
+	if to, err := os.Readlink(filepath.Join(w.Work(), "node_modules")); err != nil || to != "/sets/n/node_modules" {
+		t.Errorf("the packages of Node are not found any more: %q, %v", to, err)
 	}
 	released := 0
 	w.Use(Packages{Kind: interpreter.Python, Release: func() { released++ }})
@@ -77,8 +81,27 @@ func TestLock(t *testing.T) {
 		t.Errorf("two at a time: %v", err)
 	}
 	unlock()
-	if _, err := w.Lock(context.Background()); err != nil {
-		t.Error(err)
+	waiting, began := make(chan error), make(chan struct{})
+	hold, err := w.Lock(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		close(began)
+		unlock, err := w.Lock(context.Background())
+		if err == nil {
+			unlock()
+		}
+		waiting <- err
+	}()
+	<-began
+	hold()
+	<-waiting // it may have had its turn, or not
+	if err := w.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Lock(context.Background()); !errors.Is(err, errClosed) {
+		t.Errorf("whoever waits for a closed workspace hangs: %v", err)
 	}
 }
 
@@ -239,6 +262,16 @@ func TestShims(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(w.shims(), "pip")); err == nil {
 		t.Error("there is a shim for pip")
+	}
+	o := w.o
+	o.NoShims = true
+	w, err = New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close(context.Background())
+	if _, err := os.Stat(filepath.Join(w.shims(), "python")); err == nil {
+		t.Error("there is a shim that nobody wants")
 	}
 }
 

@@ -260,7 +260,7 @@ func (v visit) unpatched(f *files, err error) journal.Result {
 
 // patched is the answer to a patch that was applied (B1 12.14).
 func (v visit) patched(ctx context.Context, f *files, change patch.Change) journal.Result {
-	var written []Written
+	var written []tool.Written
 	var paths, all []string
 	for _, c := range change.Files {
 		rel := f.rel(c.Path)
@@ -274,7 +274,7 @@ func (v visit) patched(ctx context.Context, f *files, change patch.Change) journ
 		}
 		v.credit(f, c)
 		paths = append(paths, rel)
-		written = append(written, Written{Path: rel, Shown: v.w.Shown(rel), Data: c.After.Data})
+		written = append(written, tool.Written{Path: rel, Shown: v.w.Shown(rel), Data: c.After.Data})
 	}
 	r := journal.Result{Text: change.Summary(), OK: true, Detail: tool.Clip(strings.Join(all, ", "))}
 	if len(written) > 0 {

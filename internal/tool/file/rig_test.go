@@ -48,7 +48,7 @@ func newRig(t testing.TB, limits ...any) *rig {
 	b := &rig{TB: t, w: w}
 	b.set = New(Options{
 		Workspace: w,
-		Syntax: func(_ context.Context, files []Written) string {
+		Syntax: func(_ context.Context, files []tool.Written) string {
 			for _, f := range files {
 				b.parsed = append(b.parsed, f.Path+"="+f.Shown)
 				if got := b.read(f.Path); got != string(f.Data) {

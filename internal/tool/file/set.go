@@ -33,22 +33,13 @@ const (
 	EditName  = "edit_file"
 )
 
-// Written is a file that a call has just written.
-type Written struct {
-	// Path is relative to the work folder, with "/" between names; Shown is how the
-	// model would write it.
-	Path, Shown string
-	// Data is what the file holds.
-	Data []byte
-}
-
 // Options say what a set works on.
 type Options struct {
 	// Workspace is where the files are. Its limits are those of the set.
 	Workspace *workspace.Workspace
 	// Syntax says whether files that were just written parse, in sentences for the
 	// model; empty when there is nothing to say. Nil says nothing (B1 10.11).
-	Syntax func(ctx context.Context, files []Written) string
+	Syntax func(ctx context.Context, files []tool.Written) string
 	// Keep keeps copies of files that were just written, and gives the lines that name
 	// them and the files themselves. Paths are relative to the work folder. Nil keeps
 	// nothing (B1 11.10).
@@ -59,7 +50,7 @@ type Options struct {
 // other.
 type Set struct {
 	w      *workspace.Workspace
-	syntax func(context.Context, []Written) string
+	syntax func(context.Context, []tool.Written) string
 	keep   func(context.Context, []string) (string, []journal.File)
 
 	fileSize, workspaceBytes int64
@@ -89,7 +80,7 @@ func New(o Options) *Set {
 		patchTotal: l.Int(config.PatchTotal), patchTime: l.Duration(config.PatchTime),
 	}
 	if s.syntax == nil {
-		s.syntax = func(context.Context, []Written) string { return "" }
+		s.syntax = func(context.Context, []tool.Written) string { return "" }
 	}
 	if s.keep == nil {
 		s.keep = func(context.Context, []string) (string, []journal.File) { return "", nil }

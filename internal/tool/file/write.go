@@ -196,7 +196,7 @@ func (v visit) wrote(ctx context.Context, text, note, well, rel string, data []b
 	if note != "" {
 		text += "\n" + strings.TrimSuffix(note, "\n")
 	}
-	syntax := v.syntax(ctx, []Written{{Path: rel, Shown: v.w.Shown(rel), Data: data}})
+	syntax := v.syntax(ctx, []tool.Written{{Path: rel, Shown: v.w.Shown(rel), Data: data}})
 	switch {
 	case syntax != "":
 		text += "\n" + syntax

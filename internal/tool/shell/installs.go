@@ -29,6 +29,8 @@ func (r *run) installs(ctx context.Context) (result journal.Result, done bool, e
 		Provided: r.provides(ctx), Manifest: r.manifest, Most: r.limits.Int(config.InstallNames),
 	})
 	switch {
+	case reading.Refusal != "" && r.o.NoRecovery:
+		return journal.Result{}, false, nil // the shell says which program it lacks
 	case reading.Refusal != "":
 		return r.say(false, reading.Refusal), true, nil
 	case len(reading.Requests) == 0:

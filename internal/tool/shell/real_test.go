@@ -11,6 +11,7 @@ import (
 	"github.com/metier-run/metier/internal/interpreter"
 	"github.com/metier-run/metier/internal/launch"
 	"github.com/metier-run/metier/internal/sandbox"
+	"github.com/metier-run/metier/internal/tool"
 	"github.com/metier-run/metier/internal/tool/file"
 	"github.com/metier-run/metier/internal/workspace"
 	"github.com/metier-run/metier/internal/workspace/packages"
@@ -57,7 +58,7 @@ func realBench(t *testing.T) *bench {
 	b.Set = New(Options{
 		Workspace: w, Session: session, Facts: f, Capabilities: l.Capabilities(), Runner: l, Installer: b.install,
 		Patch: file.New(file.Options{Workspace: w}).ApplyPatch,
-		Syntax: func(ctx context.Context, files []Written) string {
+		Syntax: func(ctx context.Context, files []tool.Written) string {
 			var all []syntax.File
 			for _, f := range files {
 				all = append(all, syntax.File{Path: f.Shown, Data: f.Data})

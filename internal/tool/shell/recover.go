@@ -11,6 +11,7 @@ import (
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/interpreter"
 	"github.com/metier-run/metier/internal/sandbox"
+	"github.com/metier-run/metier/internal/tool"
 	"github.com/metier-run/metier/internal/workspace"
 	"github.com/metier-run/metier/internal/workspace/diagnose"
 	"github.com/metier-run/metier/internal/workspace/shell"
@@ -163,7 +164,7 @@ func (r *run) recover(ctx context.Context, w *went, written []target) {
 		w.add(r.attempts.Record(r.args.command, !w.ok() || r.failed))
 	}
 	var rewrites []diagnose.Rewrite
-	var files []Written
+	var files []tool.Written
 	for _, t := range written {
 		data, err := r.read(t.rel)
 		if err != nil || t.before != nil && string(data) == string(t.before) {
@@ -172,7 +173,7 @@ func (r *run) recover(ctx context.Context, w *went, written []target) {
 		if !t.append && t.before != nil {
 			rewrites = append(rewrites, diagnose.Rewrite{Path: t.shown, Before: t.before, After: data})
 		}
-		files = append(files, Written{Path: t.rel, Shown: t.shown, Data: data})
+		files = append(files, tool.Written{Path: t.rel, Shown: t.shown, Data: data})
 	}
 	if r.o.Facts.Files {
 		w.add(diagnose.Rewrites(rewrites, r.limits.Get(config.SeenBytes)))

@@ -95,9 +95,9 @@ func TestIngestPlace(t *testing.T) {
 // TestSyntax is B1 10.11: the files that a successful command wrote, with the paths that
 // the line has for them.
 func TestSyntax(t *testing.T) {
-	var asked []Written
+	var asked []tool.Written
 	syntax := func(o *Options) {
-		o.Syntax = func(_ context.Context, files []Written) string { asked = files; return "They parse." }
+		o.Syntax = func(_ context.Context, files []tool.Written) string { asked = files; return "They parse." }
 	}
 	b := newBench(t, syntax)
 	b.write("src/old.py", "old\n")

@@ -47,6 +47,9 @@ func (r *run) path(rel string) string {
 // paths are what the host's paths become where the command ran (B1 10.10): relative to
 // a folder, so that they can be used.
 func (r *run) paths(at string, out shell.Outcome) diagnose.Paths {
+	if r.o.NoRecovery {
+		return diagnose.Paths{}
+	}
 	ws := r.o.Workspace
 	p := diagnose.Paths{
 		Root: filepath.Dir(ws.Work()), Dir: r.path(at), Wrapper: out.Script.Path, Marker: out.Script.Lines,

@@ -149,7 +149,9 @@ func additions() []result {
 		}},
 		{name: "written", line: "echo '1 +' > a.py", change: func(o *Options) {
 			o.Artifacts = keeps{}
-			o.Syntax = func(_ context.Context, files []Written) string { return files[0].Shown + " does not parse: line 1." }
+			o.Syntax = func(_ context.Context, files []tool.Written) string {
+				return files[0].Shown + " does not parse: line 1."
+			}
 		}, prepare: func(b *bench) {
 			b.session.steps = []step{func(c shell.Command) (shell.Outcome, error) {
 				b.write("a.py", "1 +\n")

@@ -131,7 +131,7 @@ func (r *run) ended(out shell.Outcome, had time.Duration) *went {
 	}
 	rewrite := r.paths(w.at, out).Rewrite
 	w.stdout, w.stderr = tool.NewStream(out.Stdout, rewrite), tool.NewStream(out.Stderr, rewrite)
-	if out.Ended == sandbox.Exited && !r.failed {
+	if out.Ended == sandbox.Exited && !r.failed && !r.o.NoRecovery {
 		w.benign, _ = diagnose.Benign(r.line, out.Exit, w.stderr.Text())
 	}
 	return w

@@ -55,14 +55,6 @@ type Runner interface {
 	Run(ctx context.Context, l sandbox.Launch) (sandbox.Result, error)
 }
 
-// Written is a file that a command has written, for a look at its syntax.
-type Written struct {
-	// Path is relative to the work folder, with "/" between names; Shown is how the
-	// model would write it.
-	Path, Shown string
-	Data        []byte
-}
-
 // Options say what a set works with. Workspace, Session, Facts and Capabilities are
 // needed.
 type Options struct {
@@ -82,13 +74,14 @@ type Options struct {
 	Patch func(ctx context.Context, text string) (journal.Result, error)
 	// Syntax says whether files that a command wrote parse, in sentences for the model;
 	// empty when there is nothing to say. Nil says nothing.
-	Syntax func(ctx context.Context, files []Written) string
+	Syntax func(ctx context.Context, files []tool.Written) string
 	// Artifacts keeps the files that commands make; nil keeps none.
 	Artifacts Artifacts
 	// Read are directories that commands may read beside those of the workspace.
 	Read []string
-	// NoRecovery turns off whatever the host does unasked, so that its worth can be
-	// measured.
+	// NoRecovery runs lines as they are and shows what they say as it is, so that what
+	// the host does beyond that can be measured. Installs that it understands it still
+	// performs: nobody else could.
 	NoRecovery bool
 	Logger     *slog.Logger // nil logs nothing
 }
@@ -206,7 +199,9 @@ type run struct {
 
 // answer looks at the line, and runs what is left of it.
 func (r *run) answer(ctx context.Context) (journal.Result, error) {
-	r.shape = lookAtLine(r.args.command)
+	if !r.o.NoRecovery {
+		r.shape = lookAtLine(r.args.command)
+	}
 	placeless := r.place()
 	if r.shape.envelope != "" && r.o.Patch != nil && placeless == "" && r.began == r.was {
 		return r.patch(ctx)

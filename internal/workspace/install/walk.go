@@ -1,19 +1,20 @@
 package install
 
 import (
+	"errors"
 	"path"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/metier-run/metier/internal/bash"
 )
 
-// Bounds of what is parsed and followed. They bound no line: one over them is looked through
-// instead. The parser calls itself at each opening bracket, and Go ends a whole
-// process whose stack grows over a gigabyte.
+// Bounds of what is parsed and followed. They bound no line: one over them is looked
+// through instead.
 const (
 	longestParsed = 1 << 20
-	mostBrackets  = 1 << 15
 	longestPath   = 4096 // of a folder that the line changes to, as systems have it
 )
 
@@ -94,18 +95,15 @@ func (r *reader) scriptAt(text string, p place) (script, bool) {
 
 // parse parses a script in bash's dialect. The problem is what is wrong.
 func parse(text string) (*syntax.File, string) {
-	brackets := 0
-	for _, c := range []byte(text) {
-		if c == '(' || c == '[' || c == '{' {
-			brackets++
-		}
-	}
-	if len(text) > longestParsed || brackets > mostBrackets {
+	if len(text) > longestParsed {
 		return nil, tooMuch
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	file, err := bash.Parse(text)
+	if errors.Is(err, bash.ErrDeep) {
+		return nil, tooMuch
+	}
 	if err != nil {
-		return nil, clip(err.Error())
+		return nil, clip(strings.TrimPrefix(err.Error(), "read a command line: "))
 	}
 	return file, ""
 }

@@ -56,8 +56,9 @@ type Fault struct {
 	AlwaysDetour bool   `toml:"always_detour"`
 	// Every makes the fault in all places, until the model has learned better.
 	Every bool `toml:"every"`
-	// Recovery says that a host must cost more once its recovery is switched off.
-	Recovery bool `toml:"recovery"`
+	// Fixed says why the fault costs the same with a host's recovery switched off; empty
+	// when it must cost more.
+	Fixed string `toml:"fixed"`
 	// Measure is "rounds", or "bytes" for a fault that costs output and no round.
 	Measure   string            `toml:"measure"`
 	Rules     []Rule            `toml:"rules"`

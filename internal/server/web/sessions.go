@@ -1,0 +1,325 @@
+package web
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/metier-run/metier/internal/code"
+	"github.com/metier-run/metier/internal/config"
+	"github.com/metier-run/metier/internal/fault"
+)
+
+// SessionOptions set up [Sessions].
+type SessionOptions struct {
+	// Code gives each session a workspace; nil gives none.
+	Code   *code.Service
+	Limits config.Values
+	Now    func() time.Time
+	NewID  func() string
+	Logger *slog.Logger
+}
+
+// Sessions are those of all callers. Each belongs to one, who alone can name it, and
+// each caller has one that a request without an id means. A session ends when its caller
+// says so, when it has not been used for long, and with [Sessions.Close]; its workspace
+// goes with it. Sessions are safe for concurrent use.
+type Sessions struct {
+	code               *code.Service
+	o                  SessionOptions
+	most, owned, files int
+	idle               time.Duration
+
+	mu       sync.Mutex
+	byID     map[string]*session
+	byCaller map[string]*session // those that a request without an id means
+	closed   bool
+	ending   sync.WaitGroup // the sessions that are not gone
+}
+
+// owner is a caller, and the owner of the files that its sessions make.
+type owner struct{ caller, files string }
+
+// NewSessions makes none yet. Close what it returns.
+func NewSessions(o SessionOptions) *Sessions {
+	return &Sessions{
+		code: o.Code, o: o, most: o.Limits.Int(config.WebSessions), owned: o.Limits.Int(config.WebOwned),
+		files: o.Limits.Int(config.AttachCount), idle: o.Limits.Duration(config.WebIdle),
+		byID: map[string]*session{}, byCaller: map[string]*session{},
+	}
+}
+
+func removed() error { return fault.New(fault.Conflict, "the session was removed while it answered") }
+
+func stopping() error {
+	e := fault.New(fault.Unavailable, "the server is stopping")
+	e.Detail = "server_stopping"
+	return e
+}
+
+// noSession does not tell one that is gone from one of somebody else.
+func noSession() error {
+	e := fault.New(fault.NotFound, "there is no such session: it may have ended; POST /api/sessions begins one")
+	e.Detail = "session_not_found"
+	return e
+}
+
+// begin makes a session and gives its id.
+func (s *Sessions) begin(o owner) (string, error) {
+	x, err := s.open(o, func() (*session, error) { return s.add(o) })
+	if err != nil {
+		return "", err
+	}
+	defer s.leave(x)
+	return x.id, nil
+}
+
+// enter finds a session and keeps it from ending by itself until [Sessions.leave].
+// Without an id it is the caller's own, made with the first request.
+func (s *Sessions) enter(o owner, id string) (*session, error) {
+	return s.open(o, func() (*session, error) {
+		if id != "" {
+			return s.find(o, id)
+		}
+		x := s.byCaller[o.caller]
+		if x == nil {
+			var err error
+			if x, err = s.add(o); err != nil {
+				return nil, err
+			}
+			s.byCaller[o.caller] = x
+		}
+		return x, nil
+	})
+}
+
+// open has a session in use. What had to make room for it is gone then.
+func (s *Sessions) open(o owner, get func() (*session, error)) (*session, error) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil, stopping()
+	}
+	x, err := get()
+	if err != nil {
+		s.mu.Unlock()
+		return nil, err
+	}
+	x.uses++
+	x.timer.Stop()
+	crowded := s.crowded(o, x)
+	s.mu.Unlock()
+	if crowded != nil {
+		s.o.Logger.Info("session ended to make room for another of its caller", "session", crowded.id)
+		crowded.close()
+	}
+	return x, nil
+}
+
+// find is a session of the caller. s.mu is held.
+func (s *Sessions) find(o owner, id string) (*session, error) {
+	x := s.byID[id]
+	if x == nil || x.owner != o {
+		return nil, noSession()
+	}
+	return x, nil
+}
+
+// add makes a session, if there is or can be room for one. s.mu is held.
+func (s *Sessions) add(o owner) (*session, error) {
+	own := s.of(o)
+	free := oldest(own)
+	if (len(s.byID) >= s.most || len(own) >= s.owned) && free == nil {
+		e := fault.New(fault.Busy, "there are too many sessions: DELETE /api/sessions/{id} ends one of yours, and each ends by itself when it is not used for %s", s.idle)
+		e.Detail = "too_many_sessions"
+		return nil, e
+	}
+	x := &session{sessions: s, id: s.o.NewID(), owner: o, used: s.o.Now(), gone: make(chan struct{})}
+	if s.code != nil {
+		x.work = s.code.Open(o.files, nil)
+	}
+	x.timer = time.AfterFunc(s.idle, x.expire)
+	s.byID[x.id] = x
+	s.ending.Add(1)
+	return x, nil
+}
+
+// crowded takes out the session that has to make room for a new one: of the same caller,
+// and not in use. s.mu is held.
+func (s *Sessions) crowded(o owner, fresh *session) *session {
+	own := s.of(o)
+	if len(s.byID) <= s.most && len(own) <= s.owned {
+		return nil
+	}
+	x := oldest(own)
+	if x == nil || x == fresh {
+		return nil
+	}
+	s.drop(x, nil)
+	return x
+}
+
+// of are a caller's sessions. s.mu is held.
+func (s *Sessions) of(o owner) []*session {
+	var own []*session
+	for _, x := range s.byID {
+		if x.owner == o {
+			own = append(own, x)
+		}
+	}
+	return own
+}
+
+// oldest is the one that is unused for the longest, or nil if all are in use.
+func oldest(of []*session) *session {
+	var found *session
+	for _, x := range of {
+		if x.uses == 0 && (found == nil || x.used.Before(found.used)) {
+			found = x
+		}
+	}
+	return found
+}
+
+// drop takes a session out, so that no request finds it, and ends its turn. s.mu is
+// held. Whoever is the last to use it closes it.
+func (s *Sessions) drop(x *session, cause error) {
+	delete(s.byID, x.id)
+	if s.byCaller[x.owner.caller] == x {
+		delete(s.byCaller, x.owner.caller)
+	}
+	x.ended = true
+	x.timer.Stop()
+	if x.cancel != nil {
+		x.cancel(cause)
+	}
+}
+
+// leave ends a use. It waits until the session is gone, if it was the last use of one
+// that has ended.
+func (s *Sessions) leave(x *session) {
+	s.mu.Lock()
+	x.uses--
+	x.used = s.o.Now()
+	last := x.uses == 0
+	ended := x.ended
+	if last && !ended {
+		x.timer.Reset(s.idle)
+	}
+	s.mu.Unlock()
+	if last && ended {
+		x.close()
+	}
+}
+
+// turn says that a turn runs in a session, until done is called; cancel ends it. It
+// fails while another one runs.
+func (s *Sessions) turn(x *session, cancel context.CancelCauseFunc) (done func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x.ended {
+		return nil, noSession()
+	}
+	if x.cancel != nil {
+		e := fault.New(fault.Conflict, "the session is still answering: wait for its done frame, or begin another one with POST /api/sessions")
+		e.Detail = "session_busy"
+		return nil, e
+	}
+	x.cancel = cancel
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		x.cancel = nil
+	}), nil
+}
+
+// end removes a session and its workspace, and cancels its turn. It returns when all of
+// that is gone, or with the error of ctx.
+func (s *Sessions) end(ctx context.Context, o owner, id string) error {
+	s.mu.Lock()
+	x, err := s.find(o, id)
+	if err != nil {
+		s.mu.Unlock()
+		return err
+	}
+	x.uses++
+	s.drop(x, removed())
+	s.mu.Unlock()
+	s.leave(x)
+	select {
+	case <-x.gone:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Close ends all sessions, cancels their turns, and returns when all are gone. No new
+// one begins.
+func (s *Sessions) Close() {
+	s.mu.Lock()
+	s.closed = true
+	var free []*session
+	for _, x := range s.byID {
+		s.drop(x, stopping())
+		if x.uses == 0 {
+			free = append(free, x)
+		}
+	}
+	s.mu.Unlock()
+	for _, x := range free {
+		x.close()
+	}
+	s.ending.Wait()
+}
+
+// session is one conversation.
+type session struct {
+	sessions *Sessions
+	id       string
+	owner    owner
+	work     *code.Conversation // nil without code work
+
+	// Guarded by sessions.mu.
+	uses   int
+	used   time.Time
+	cancel context.CancelCauseFunc // of the turn that runs
+	timer  *time.Timer
+	ended  bool
+
+	gone  chan struct{} // closed when the workspace is gone
+	files files
+}
+
+// expire ends a session that was not used for long.
+func (x *session) expire() {
+	s := x.sessions
+	s.mu.Lock()
+	if x.uses > 0 || x.ended {
+		s.mu.Unlock()
+		return
+	}
+	// It may have been in use since the timer fired.
+	if left := s.idle - s.o.Now().Sub(x.used); left > 0 {
+		x.timer.Reset(left)
+		s.mu.Unlock()
+		return
+	}
+	s.drop(x, nil)
+	s.mu.Unlock()
+	x.close()
+}
+
+// close removes the workspace. It is called once, when nobody uses the session any more.
+func (x *session) close() {
+	defer x.sessions.ending.Done()
+	defer close(x.gone)
+	if x.work == nil {
+		return
+	}
+	// The session is over for everybody, whatever happens to who ended it.
+	if err := x.work.Close(context.Background()); err != nil {
+		x.sessions.o.Logger.Error("workspace left behind", "session", x.id, "error", err)
+	}
+}
