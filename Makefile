@@ -12,7 +12,7 @@ VERSION     ?= $(shell git describe --always --dirty --tags 2>/dev/null || echo 
 TOOL := $(GO) tool -modfile=tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-fast lint format bench fuzz corpus installs-live clean
+.PHONY: help run build test test-fast lint format bench fuzz corpus installs-live tasks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -58,6 +58,9 @@ corpus: ## run over real skills and requests: METIER_CORPUS, METIER_CAPTURES
 
 installs-live: ## install one package each from the operator's own pip and npm registries
 	METIER_INSTALLS_LIVE=1 $(GO) test -count=1 -run 'TestLive|TestReal' ./internal/workspace/packages
+
+tasks: ## thirty tasks of code work, with each class of mistakes, with recovery and without
+	$(GO) run ./test/tasks
 
 clean: ## remove what was built
 	rm -rf bin

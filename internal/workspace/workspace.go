@@ -57,7 +57,7 @@ type Options struct {
 	// are worth.
 	NoShims bool
 	Limits  config.Values
-	Logger *slog.Logger // nil logs nothing
+	Logger  *slog.Logger // nil logs nothing
 }
 
 // Workspace holds the files of one conversation. All methods are safe for concurrent

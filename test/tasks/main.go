@@ -153,14 +153,10 @@ func openPlace(ctx context.Context, o options) (p *place, stop func(), err error
 	if p.temp, err = os.MkdirTemp("", "tasks-"); err != nil {
 		return nil, nil, fmt.Errorf("open the tasks: %w", err)
 	}
-	end := func() {}
-	stop = func() {
-		end()
-		_ = os.RemoveAll(p.temp) // what stays is in the folder for such things
-	}
+	gone := func() { _ = os.RemoveAll(p.temp) } // what stays is in the folder for such things
 	defer func() {
 		if err != nil {
-			stop()
+			gone()
 		}
 	}()
 	if p.tasks, err = task.Load(filepath.Join(o.data, "tasks")); err != nil {
@@ -170,16 +166,21 @@ func openPlace(ctx context.Context, o options) (p *place, stop func(), err error
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.index, end, err = serve(ctx, packages); err != nil {
+	url, end, err := serve(ctx, packages)
+	if err != nil {
 		return nil, nil, err
 	}
-	return p, stop, nil
+	p.index = url
+	return p, func() { end(); gone() }, nil
 }
 
 // one plays one run and tells all of it.
 func (p *place) one(ctx context.Context, o options, m *model.Handler, out io.Writer) error {
 	r, err := model.ParseRun(o.run)
 	if err != nil {
+		return err
+	}
+	if err := p.keep(r.Task); err != nil {
 		return err
 	}
 	results, err := p.playAll(ctx, m, []job{{run: r, recovery: !o.off}}, 1, func(int, result) {})
