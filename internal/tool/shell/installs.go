@@ -150,8 +150,10 @@ func (r *run) install(ctx context.Context, kind interpreter.Kind, specs []packag
 	have := slices.Clone(s.specs[kind])
 	s.mu.Unlock()
 	request := packages.Request{Kind: registryKind(kind), Have: have, Add: specs}
-	if own, ok := s.o.Workspace.Own(kind); ok {
-		request.Use = own
+	// The host's interpreter, also where the conversation has unpacked its own: an
+	// installer reaches the registries, so nothing of the workspace is run as one.
+	if with, err := s.o.Workspace.Interpreter(kind); err == nil {
+		request.Use = with
 	}
 	set, err := s.o.Installer.Install(ctx, request)
 	if bad, ok := errors.AsType[*packages.Failure](err); ok && ctx.Err() == nil {
@@ -225,12 +227,15 @@ func (s *Set) installed(kind interpreter.Kind, specs []packages.Spec) []string {
 	defer s.mu.Unlock()
 	var names []string
 	for _, spec := range specs {
-		name := spec.Name
+		name, came := spec.Name, false
 		for _, have := range s.names[kind] {
 			if sameName(kind, have.Name, spec.Name) {
-				name += " " + have.Version
+				name, came = name+" "+have.Version, true
 				break
 			}
+		}
+		if !came && spec.Marker != "" {
+			name += leftOut // pip passes over what its condition rules out
 		}
 		names = append(names, name)
 	}

@@ -68,6 +68,7 @@ const (
 	brokenAlone     = "Do not try it again: answer without, and say what you could not run."
 
 	noteLost      = "The working directory was lost and is empty now: the earlier files are gone. Make again what you still need."
+	leftOut       = " (left out: its condition does not hold here)"
 	installFailed = "An install in this command failed, so the command did not do what was asked."
 	installing    = "[installing %s]\n"
 	autoInstalled = "The package for %q was missing: installed %s and ran the command again."

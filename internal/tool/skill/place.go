@@ -98,6 +98,9 @@ func (s *Set) place(ctx context.Context) (*Place, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.apart(p) {
+		p.Packages = nil // what the model has had installed is kept from these scripts
+	}
 	return &p, nil
 }
 
@@ -130,8 +133,8 @@ type work struct {
 }
 
 // apart reports whether scripts reach something that the model's own commands do not.
-// What the model has put into the workspace must not become a part of a script then:
-// through it the model would reach that too (DESIGN 5.4).
+// What the model has put into the workspace or has had installed must not become a
+// part of a script then: through it the model would reach that too (DESIGN 5.4).
 func (s *Set) apart(p Place) bool {
 	mode, domains := s.runner.Network()
 	switch {
@@ -194,6 +197,11 @@ func (w *work) launch(at site, limit time.Duration) sandbox.Launch {
 	if w.apart(w.place) {
 		for _, name := range []string{"PATH", "PYTHONPATH", "NODE_PATH"} {
 			l.Env = without(l.Env, name, at.root)
+			for _, kind := range []interpreter.Kind{interpreter.Python, interpreter.Node} {
+				if set, ok := w.place.Workspace.Packages(kind); ok {
+					l.Env = without(l.Env, name, set.Dir)
+				}
+			}
 		}
 		l.Env = append(l.Env, "PYTHONNOUSERSITE=1") // HOME is the model's as well
 	}

@@ -92,8 +92,9 @@ type Request struct {
 	// Have is what the workspace has already, Add what it wants besides. The later word
 	// on a name counts.
 	Have, Add []Spec
-	// Use is the interpreter that the packages are for, such as one that the session has
-	// unpacked itself (B1 13.17); zero means the host's.
+	// Use is the interpreter of this host that the packages are for; zero means the one
+	// that is found. Nothing that a workspace holds may be it: it runs as the installer,
+	// which reaches the registries.
 	Use interpreter.Interpreter
 }
 

@@ -67,9 +67,8 @@ func (s *Store) perform(ctx context.Context, p plan) (Set, error) {
 	if err := s.launch(ctx, p, t); err != nil {
 		return Set{}, err
 	}
-	if p.kind == registry.Npm {
-		// npm's own notes name addresses that are gone with the launch.
-		_ = os.Remove(filepath.Join(t.tree(), "node_modules", ".package-lock.json"))
+	if err := t.tidy(); err != nil {
+		return Set{}, s.judged(err)
 	}
 	seen, err := look(ctx, t.tree(), s.o.Limits.Get(config.InstallBytes))
 	if err != nil {
@@ -80,6 +79,22 @@ func (s *Store) perform(ctx context.Context, p plan) (Set, error) {
 		return Set{}, err
 	}
 	return s.commit(ctx, p, t, record{Kind: p.kind, Digest: seen.digest, Entries: seen.entries, Bytes: seen.bytes, Cost: seen.cost, Names: names})
+}
+
+// tidy makes sure that the tree is still the folder that it was, and takes npm's own
+// notes away, which name addresses that are gone with the launch. No link of the
+// installer's is followed out of the tree.
+func (t stage) tidy() error {
+	info, err := os.Lstat(t.tree())
+	if err != nil || !info.IsDir() {
+		return &treeError{path: treeDir, why: "is no folder any more"}
+	}
+	root, err := os.OpenRoot(t.tree())
+	if err != nil {
+		return err
+	}
+	_ = root.Remove("node_modules/.package-lock.json") // pip has none
+	return root.Close()
 }
 
 // judged makes a fault of what came a sentence.
@@ -143,7 +158,7 @@ func (s *Store) network(ctx context.Context, session *registry.Session) (sandbox
 // command is the launch, but for its network.
 func (s *Store) command(p plan, t stage) sandbox.Launch {
 	l := sandbox.Launch{
-		Purpose: sandbox.Install, Dir: t.run(), Write: []string{t.dir}, Read: p.read, Hide: s.o.Hide,
+		Purpose: sandbox.Install, Dir: t.run(), Write: []string{t.tree(), t.run()}, Read: p.read, Hide: s.o.Hide,
 		Deadline: s.o.Limits.Duration(config.InstallTime), Output: s.o.Limits.Get(config.CodeOutput),
 		// What is fetched and what is unpacked from it are there at the same time.
 		Disk: 2 * s.o.Limits.Get(config.InstallBytes),

@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/metier-run/metier/internal/sandbox"
 )
 
 // TestLook: regular files, folders, and links that stay inside are taken; nothing else is.
@@ -163,4 +166,32 @@ func TestAnySpec(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestTreeSwapped: an installer that puts a link in the place of what it was to fill
+// makes no set, and nothing behind the link is read, removed or changed.
+func TestTreeSwapped(t *testing.T) {
+	r := newRig(t, nil)
+	outside := t.TempDir()
+	notes := filepath.Join(outside, "node_modules", ".package-lock.json")
+	swap := func(what func(tree string) string) func(context.Context, sandbox.Launch, string) (sandbox.Result, error) {
+		return func(_ context.Context, _ sandbox.Launch, tree string) (sandbox.Result, error) {
+			at := what(tree)
+			return sandbox.Result{Ended: sandbox.Exited}, errors.Join(os.RemoveAll(at), os.Symlink(outside, at))
+		}
+	}
+	write(t, outside, map[string]string{"node_modules/.package-lock.json": "{}", "secretlib-7.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: secretlib\nVersion: 7.0\n"})
+	for name, at := range map[string]func(string) string{
+		"tree":         func(tree string) string { return tree },
+		"node_modules": func(tree string) string { return filepath.Join(tree, "node_modules") },
+	} {
+		r.play = swap(at)
+		set, err := r.Install(t.Context(), pipRequest("", "demo"))
+		if bad, ok := errors.AsType[*Failure](err); !ok || bad.Reason != Refused || strings.Contains(err.Error(), "secretlib") {
+			t.Errorf("%s: %+v, %v", name, set, err)
+		}
+	}
+	if _, err := os.Stat(notes); err != nil {
+		t.Errorf("a file behind the link is gone: %v", err)
+	}
 }
