@@ -156,6 +156,23 @@ func TestUntouched(t *testing.T) {
 	}
 }
 
+// TestNotDone: the checker of a run's task has the last word, whatever the model says.
+func TestNotDone(t *testing.T) {
+	p, _, _ := stage(t)
+	b, err := p.open(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.close()
+	b.begin(t.Context(), p.task("23-json-repair"))
+	if err := b.ask(t.Context(), "09-crlf-settings@1", "Go."); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(b.verdict, task.ErrNotDone) {
+		t.Errorf("%v, want %v", b.verdict, task.ErrNotDone)
+	}
+}
+
 func TestTabulate(t *testing.T) {
 	faults := []model.Fault{{Name: "a", Measure: "rounds"}, {Name: "b", Measure: bytesMeasure}, {Name: "c", Measure: "rounds", Fixed: "it cannot"}}
 	play := func(on, off int, names ...string) []result {
