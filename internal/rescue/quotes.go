@@ -44,7 +44,7 @@ func (m *mender) quote() (quote, bool) {
 // tokens are what the Gemma models write for a quote.
 func tokens() []string { return []string{`<|"|>`, "<escape>"} }
 
-// text reads a string. Its end must be followed by something that can follow a
+// text reads a string that ends. Its end must be followed by something that can follow a
 // value: anything else shows that a quote inside it was not escaped.
 func (m *mender) text(q quote) bool {
 	m.at += len(q.open)
@@ -70,8 +70,9 @@ func (m *mender) text(q quote) bool {
 			wild = true
 		}
 	}
-	m.out = append(m.out, '"')
-	return m.cut && !(plain && wild) && !q.verbatim
+	// It never ends: the reply was cut off inside it, and how it went on nobody knows. A
+	// command or a file that is carried out in part is worse than one that is not.
+	return false
 }
 
 func (q quote) ends(m *mender) bool {

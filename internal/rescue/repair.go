@@ -10,14 +10,14 @@ import (
 )
 
 // Repair makes a JSON object of arguments that are none, if there is one way to
-// read them: brackets and quotes that are missing at the end, or brackets too
+// read them: brackets that are missing at the end, or too
 // many there or doubled; commas before a closing bracket; single or typographic quotes;
 // keys without quotes; Python's True, False and None; line breaks and tabs inside
 // strings; backslashes that begin no escape; a code fence around it; the object
 // encoded once more as a string. It returns false when it is not an object then,
 // and wherever two readings are possible: a quote inside a string that is not
 // escaped, a value without quotes, a key without value, a bracket that is
-// missing in the middle, a name that comes twice.
+// missing in the middle, a name that comes twice, a string that never ends.
 //
 // An object that is valid comes back as it is.
 func Repair(arguments string) (string, bool) {

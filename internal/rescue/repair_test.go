@@ -11,7 +11,6 @@ func TestRepair(t *testing.T) {
 		"valid":                 {`{"a": 1}`, `{"a": 1}`},
 		"brace missing":         {`{"a":{"b":1}`, `{"a":{"b":1}}`},
 		"bracket missing":       {`{"a":[1,2`, `{"a":[1,2]}`},
-		"quote missing":         {`{"path":"/etc/hosts`, `{"path":"/etc/hosts"}`},
 		"comma at the end":      {`{"a":1,`, `{"a":1}`},
 		"trailing commas":       {`{"a":[1,2,],"b":{},}`, `{"a":[1,2],"b":{}}`},
 		"single quotes":         {`{'a': 'x "y" z'}`, `{"a":"x \"y\" z"}`},
@@ -48,6 +47,8 @@ func TestRepairRefuses(t *testing.T) {
 	for name, in := range map[string]string{
 		"nothing":                      "",
 		"space":                        "  ",
+		"string cut":                   `{"command":"rm -rf build`,
+		"string cut, bracket in it":    `{"path":"/etc/hosts}`,
 		"no object":                    `[1]`,
 		"number":                       `12`,
 		"text":                         `somewhere warm`,
