@@ -240,7 +240,7 @@ func (c *conversation) ask(ctx context.Context, text string) {
 		messages = slices.Insert(messages, 0, llm.TextMessage(llm.System, c.system))
 	}
 	request := c.request(c.model, messages, c.selected, c.work)
-	request.Attached = c.files
+	request.Notes = withLast(c.work, c.files)
 	t, err := c.app.Gateway.Prepare(ctx, request)
 	if err == nil {
 		c.files = nil

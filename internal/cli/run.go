@@ -84,7 +84,7 @@ func (s *session) run(ctx context.Context, f runFlags, args []string) error {
 	work := a.OpenCode()
 	defer closeCode(ctx, work, s)
 	request := s.request(model, []llm.Message{llm.TextMessage(llm.User, message)}, s.flags.skills, work)
-	request.Attached = files
+	request.Notes = withLast(work, files)
 	t, err := a.Gateway.Prepare(ctx, request)
 	if err != nil {
 		return usageOf(err)

@@ -65,6 +65,16 @@ func (s *session) sayWarnings(t *gateway.Turn) {
 	}
 }
 
+// withLast puts files into a conversation with its last message.
+func withLast(work *code.Conversation, files []llm.Attachment) func([]llm.Message) map[int]string {
+	if len(files) == 0 {
+		return nil
+	}
+	return func(messages []llm.Message) map[int]string {
+		return map[int]string{len(messages) - 1: work.Attach(files)}
+	}
+}
+
 // progress tells on a terminal what a call of the host does while it does it (B1 17.6).
 type progress struct {
 	out     io.Writer

@@ -19,8 +19,6 @@ import (
 type Attachments struct {
 	files []attached
 	size  int64
-	// exists, if set, says which names the workspace has already.
-	exists func(name string) bool
 	// The bounds: how many, how long each, and how long all of them.
 	most, longest, room int64
 }
@@ -41,9 +39,14 @@ func NewAttachments(limits config.Values) *Attachments {
 // them; empty when there are none. What is over a bound is left out and told. The
 // same files always give the same note.
 func (a *Attachments) Add(files []llm.Attachment) string {
+	return a.beside(func(string) bool { return false }, files)
+}
+
+// beside is Add where the workspace has files of its own already.
+func (a *Attachments) beside(exists func(name string) bool, files []llm.Attachment) string {
 	var taken, left []string
 	for _, f := range files {
-		name := a.free(nameOf(f))
+		name := a.free(nameOf(f), exists)
 		switch {
 		case int64(len(a.files)) >= a.most:
 			left = append(left, fmt.Sprintf(leftCount, name, a.most))
@@ -83,9 +86,9 @@ func (a *Attachments) Names() []string {
 }
 
 // free is the name, or one like it that no file has.
-func (a *Attachments) free(name string) string {
+func (a *Attachments) free(name string, exists func(name string) bool) string {
 	taken := func(n string) bool {
-		return a.exists != nil && a.exists(n) || slices.ContainsFunc(a.files, func(f attached) bool { return strings.EqualFold(f.name, n) })
+		return exists(n) || slices.ContainsFunc(a.files, func(f attached) bool { return strings.EqualFold(f.name, n) })
 	}
 	ext := path.Ext(name)
 	stem := strings.TrimSuffix(name, ext)

@@ -10,6 +10,7 @@ package code
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -125,12 +126,49 @@ func (c *Conversation) Attach(files []llm.Attachment) string {
 		return c.files.Add(files) // the next call tells
 	}
 	defer root.Close()
-	c.files.exists = func(name string) bool {
+	return c.files.beside(func(name string) bool {
 		_, err := root.Stat(name)
 		return !errors.Is(err, fs.ErrNotExist)
+	}, files)
+}
+
+// Attached are the names under which files were taken in, in the order in which they
+// came.
+func (c *Conversation) Attached() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.files.Names()
+}
+
+// Settle puts the files that were taken in into the workspace now, so that none is held
+// in memory until a tool is called. An error is of the host; a file that could not be
+// put there is an error, too, and the model is told of it by itself.
+func (c *Conversation) Settle() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	told := 0
+	if c.room != nil {
+		told = len(c.room.problems)
 	}
-	defer func() { c.files.exists = nil }()
-	return c.files.Add(files)
+	r, err := c.opened()
+	if err != nil {
+		return err
+	}
+	if len(r.problems) > told {
+		return errors.New(r.problems[len(r.problems)-1])
+	}
+	return nil
+}
+
+// ID names the conversation's workspace: it is another one after [Conversation.Reset],
+// and no two conversations have the same.
+func (c *Conversation) ID() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.id == "" {
+		c.id = rand.Text()
+	}
+	return c.id
 }
 
 // Conversation is one conversation's code work. It is safe for concurrent use.
@@ -167,8 +205,7 @@ func (c *Conversation) begin() {
 	c.life, c.end = context.WithCancelCause(context.Background())
 }
 
-// lived is a context for one call that ends with the conversation, too: a workspace
-// that is closed is never free again for who waits for it.
+// lived is a context for one call that ends with the conversation, too.
 func (c *Conversation) lived(ctx context.Context) (context.Context, func()) {
 	c.mu.Lock()
 	life := c.life
@@ -183,6 +220,11 @@ func (c *Conversation) lived(ctx context.Context) (context.Context, func()) {
 func (c *Conversation) open() (*room, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.opened()
+}
+
+// opened is open with c.mu held.
+func (c *Conversation) opened() (*room, error) {
 	if c.closed {
 		return nil, errClosed
 	}

@@ -101,10 +101,9 @@ type Round struct {
 	Results []llm.Message `json:"results,omitzero"`
 	// Skills are those that the round's calls read.
 	Skills []string `json:"skills,omitzero"`
-	// Workspace says that the round's calls worked with files of a workspace. Room names
-	// it if it outlives the request; empty is one that is gone when the round is put back.
-	Workspace bool   `json:"workspace,omitzero"`
-	Room      string `json:"room,omitzero"`
+	// Workspace names the workspace that the round's calls worked in; empty when they
+	// worked in none.
+	Workspace string `json:"workspace,omitzero"`
 }
 
 // Entry is what stands behind one visible assistant message.

@@ -205,16 +205,16 @@ func TestFilesGone(t *testing.T) {
 	store, scope := continuity.NewMemory(continuitytest.Bounds(), time.Now), continuity.Scope{Key: "k"}
 	u, a := llm.TextMessage(llm.User, "q"), llm.TextMessage(llm.Assistant, "done")
 	b, parked := llm.TextMessage(llm.User, "r"), llm.Message{Role: llm.Assistant, Calls: []llm.Call{{ID: "c", Name: "theirs"}}}
-	round := func(name string, files bool, room string) continuity.Round {
+	round := func(name, workspace string) continuity.Round {
 		m := llm.TextMessage(llm.Tool, "ran")
 		m.CallID = name
-		return continuity.Round{Message: llm.TextMessage(llm.Assistant, name), Results: []llm.Message{m}, Workspace: files, Room: room}
+		return continuity.Round{Message: llm.TextMessage(llm.Assistant, name), Results: []llm.Message{m}, Workspace: workspace}
 	}
-	last := round("p", true, "here")
+	last := round("p", "here")
 	last.Message.Calls = []llm.Call{{ID: "p", Name: "shell"}, {ID: "c", Name: "theirs"}}
 	for at, entry := range map[continuity.Mark]continuity.Entry{
 		scope.Chain().Add(u).Add(a): {
-			Hidden: []continuity.Round{round("w1", true, ""), round("w2", true, "there"), round("w3", true, "here"), round("read", false, "here")},
+			Hidden: []continuity.Round{round("w1", "its own"), round("w2", "there"), round("w3", "here"), round("read", "")},
 			Last:   continuity.Round{Message: a},
 		},
 		scope.Chain().Add(b).Add(parked): {Last: last},
@@ -224,7 +224,7 @@ func TestFilesGone(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		room     string
+		at       string
 		messages []llm.Message
 		want     string
 	}{
@@ -235,7 +235,7 @@ func TestFilesGone(t *testing.T) {
 		{"", []llm.Message{b, parked}, "p: [The files of the working directory up to here are gone: each request begins with an empty one. Make again what you still need.]"},
 		{"here", []llm.Message{b, parked}, ""},
 	} {
-		got, err := continuity.Restore(t.Context(), store, scope, c.messages, func(m llm.Message) llm.Message { return m }, func(string) bool { return true }, c.room)
+		got, err := continuity.Restore(t.Context(), store, scope, c.messages, func(m llm.Message) llm.Message { return m }, func(string) bool { return true }, c.at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +246,7 @@ func TestFilesGone(t *testing.T) {
 			}
 		}
 		if got := strings.Join(told, "; "); got != c.want {
-			t.Errorf("in room %q told %q, want %q", c.room, got, c.want)
+			t.Errorf("in workspace %q told %q, want %q", c.at, got, c.want)
 		}
 	}
 }

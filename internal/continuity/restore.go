@@ -14,21 +14,21 @@ type Restored struct {
 	// left out because a skill that they read cannot be reached any more.
 	Rounds, Dropped int
 
-	mixed []int  // where messages were put whose calls the host and the caller share
-	room  string // the workspace that is there
+	mixed     []int  // where messages were put whose calls the host and the caller share
+	workspace string // the one that is there
 }
 
 // Restore puts the hidden rounds back into a client's messages. expand fills
 // the parts and calls of a message that may hold only its wire form; reachable
-// says whether a skill can be read in this request. room names the workspace that the
-// request goes on with, if it has one: what was done there is not gone. A failing store
+// says whether a skill can be read in this request. workspace names the one that the
+// request goes on with, if it does: what was done there is not gone. A failing store
 // is a miss: the messages come back as they were, with the error for the log.
-func Restore(ctx context.Context, s Store, scope Scope, messages []llm.Message, expand func(llm.Message) llm.Message, reachable func(string) bool, room string) (Restored, error) {
+func Restore(ctx context.Context, s Store, scope Scope, messages []llm.Message, expand func(llm.Message) llm.Message, reachable func(string) bool, workspace string) (Restored, error) {
 	plain := Restored{Messages: messages}
 	if any, err := s.Any(ctx, scope.Owner()); err != nil || !any {
 		return plain, err
 	}
-	out := Restored{Messages: make([]llm.Message, 0, len(messages)), room: room}
+	out := Restored{Messages: make([]llm.Message, 0, len(messages)), workspace: workspace}
 	mark := scope.Chain()
 	for _, m := range messages {
 		full := expand(m)
@@ -114,8 +114,7 @@ func (r *Restored) put(e Entry, visible llm.Message, reachable func(string) bool
 
 // lost reports whether a round tells of files that are not there any more.
 func (r *Restored) lost(round Round) bool {
-	there := round.Room != "" && round.Room == r.room
-	return round.Workspace && !there && len(round.Results) > 0
+	return round.Workspace != "" && round.Workspace != r.workspace && len(round.Results) > 0
 }
 
 // tellGone adds to a message, if there is one, that the files which it tells of are
@@ -125,7 +124,7 @@ func (r *Restored) tellGone(at int) {
 		return
 	}
 	r.Messages[at].Tail = filesGone
-	if r.room != "" {
+	if r.workspace != "" {
 		r.Messages[at].Tail = roomGone
 	}
 }

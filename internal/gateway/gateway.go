@@ -106,15 +106,14 @@ type Request struct {
 	// EndUser is whom the caller acts for, if it says so.
 	EndUser string
 	// Files are the files that a message holds; nil finds none. A conversation that
-	// goes on has its own: see Attached.
+	// goes on is given its files by whoever holds it: see Notes.
 	Files func(llm.Message) []llm.Attachment
 	// Conversation is the code work that the request goes on with; nil is a workspace
 	// of its own, gone when the turn has ended.
 	Conversation *code.Conversation
-	// Attached are files that come with the last message of such a conversation.
-	Attached []llm.Attachment
 	// Notes are told behind messages of such a conversation, by their place among those
-	// of the request. It is asked only where tools can reach the files that it tells of.
+	// of the request. It is asked only where tools can reach the files that it tells of:
+	// elsewhere a note of them would be a lie.
 	Notes func([]llm.Message) map[int]string
 	// Progress has the turn's watcher told of calls that are written and what they say.
 	Progress bool

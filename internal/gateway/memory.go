@@ -37,7 +37,7 @@ func (g *Gateway) recall(ctx context.Context, r *Request, caller access.Caller, 
 	reachable := func(name string) bool {
 		return slices.Contains(names(plan.selected), name) || slices.Contains(names(plan.advertised), name)
 	}
-	restored, err := continuity.Restore(ctx, g.o.Continuity, m.scope, r.Messages, r.expand, reachable, r.room())
+	restored, err := continuity.Restore(ctx, g.o.Continuity, m.scope, r.Messages, r.expand, reachable, r.workspace())
 	if err != nil {
 		// Plain forwarding is what a client without memory gets anyway.
 		g.o.Logger.WarnContext(ctx, "continuity not read", "error", err)
@@ -130,15 +130,15 @@ func (t *Turn) entry(w *watcher) (continuity.Entry, bool) {
 
 // round is what is kept of a round's message.
 func (t *Turn) round(m llm.Message, w *watcher, n int) continuity.Round {
-	r := continuity.Round{Message: m, Skills: w.skills[n], Workspace: w.files[n]}
-	if r.Workspace {
-		r.Room = t.request.room()
+	r := continuity.Round{Message: m, Skills: w.skills[n]}
+	if w.files[n] {
+		r.Workspace = t.work.ID()
 	}
 	return r
 }
 
-// room names the workspace that the request goes on with; empty for one of its own.
-func (r Request) room() string {
+// workspace names the one that the request goes on with; empty for one of its own.
+func (r Request) workspace() string {
 	if r.Conversation == nil {
 		return ""
 	}

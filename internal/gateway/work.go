@@ -14,11 +14,13 @@ import (
 // attach finds the files that messages hold, and has the model told where each lies: in
 // a line behind its message, which depends on the messages alone (B1 6.4).
 func (g *Gateway) attach(r *Request, plan selection) *code.Attachments {
-	if r.Conversation != nil {
-		r.bring(plan)
+	switch {
+	case !plan.code:
 		return nil
-	}
-	if !plan.code || r.Files == nil {
+	case r.Conversation != nil:
+		r.tellNotes()
+		return nil
+	case r.Files == nil:
 		return nil
 	}
 	files := g.o.Code.Attachments()
@@ -39,22 +41,15 @@ func (g *Gateway) attach(r *Request, plan selection) *code.Attachments {
 	return files
 }
 
-// bring puts the files that come with the messages into the conversation. Where no tool
-// could reach them they stay where they are: a note of them would be a lie.
-func (r *Request) bring(plan selection) {
-	if !plan.code {
+// tellNotes puts the notes of a conversation that goes on behind their messages.
+func (r *Request) tellNotes() {
+	if r.Notes == nil {
 		return
 	}
-	if r.Notes != nil {
-		notes := r.Notes(r.Messages)
-		r.Messages = slices.Clone(r.Messages)
-		for i, note := range notes {
-			r.Messages[i].Tail = note
-		}
-	}
-	if len(r.Attached) > 0 {
-		r.Messages = slices.Clone(r.Messages)
-		r.Messages[len(r.Messages)-1].Tail = r.Conversation.Attach(r.Attached)
+	notes := r.Notes(r.Messages)
+	r.Messages = slices.Clone(r.Messages)
+	for i, note := range notes {
+		r.Messages[i].Tail = note
 	}
 }
 

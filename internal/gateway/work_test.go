@@ -92,15 +92,19 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestBring: files come with the last message of a conversation that goes on, and are
-// told of only where a tool can reach them.
-func TestBring(t *testing.T) {
+// TestNotes: the notes of a conversation that goes on are told only where a tool can
+// reach the files that they tell of.
+func TestNotes(t *testing.T) {
 	g := New(Options{Code: code.New(code.Options{})})
 	f := llm.Attachment{Name: "a.csv", Size: 3, Data: func() ([]byte, error) { return []byte("a,b"), nil }}
 	for _, on := range []bool{false, true} {
 		messages := []llm.Message{llm.TextMessage(llm.User, "one"), llm.TextMessage(llm.User, "two")}
+		work := g.o.Code.Open("", nil)
 		r := Request{
-			Request: &llm.Request{Messages: messages}, Conversation: g.o.Code.Open("", nil), Attached: []llm.Attachment{f},
+			Request: &llm.Request{Messages: messages}, Conversation: work,
+			Notes: func(m []llm.Message) map[int]string {
+				return map[int]string{len(m) - 1: work.Attach([]llm.Attachment{f})}
+			},
 			Files: func(llm.Message) []llm.Attachment { t.Error("the messages are searched"); return nil },
 		}
 		if files := g.attach(&r, selection{code: on}); files != nil {

@@ -3,6 +3,7 @@ package tool
 import (
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/metier-run/metier/internal/sandbox"
@@ -199,4 +200,12 @@ func Clip(text string) string {
 	}
 	clean, _ := PlainText(cut)
 	return strings.ReplaceAll(clean, "\n", " ")
+}
+
+// Seconds is a time as a person reads it.
+func Seconds(d time.Duration) string {
+	if d%time.Second == 0 && d > 0 {
+		return fmt.Sprintf("%d s", d/time.Second)
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
 }

@@ -3,6 +3,7 @@ package tool
 import (
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
 
@@ -62,4 +63,12 @@ func FuzzPlainText(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestSeconds(t *testing.T) {
+	for d, want := range map[time.Duration]string{0: "0.0 s", 60 * time.Second: "60 s", 1234 * time.Millisecond: "1.2 s", 90 * time.Millisecond: "0.1 s"} {
+		if got := Seconds(d); got != want {
+			t.Errorf("%v: %s", d, got)
+		}
+	}
 }

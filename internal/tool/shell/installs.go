@@ -14,7 +14,6 @@ import (
 	"github.com/metier-run/metier/internal/guard"
 	"github.com/metier-run/metier/internal/interpreter"
 	"github.com/metier-run/metier/internal/journal"
-	"github.com/metier-run/metier/internal/sandbox"
 	"github.com/metier-run/metier/internal/sandbox/registry"
 	"github.com/metier-run/metier/internal/workspace"
 	"github.com/metier-run/metier/internal/workspace/install"
@@ -24,10 +23,9 @@ import (
 // installs reads the installs out of the line and performs them (B1 13). done reports
 // that nothing else is left: the result is then the answer.
 func (r *run) installs(ctx context.Context) (result journal.Result, done bool, err error) {
-	reading := install.Read(r.args.command, install.Options{
-		Allowed: r.o.Installer != nil, Network: r.o.Facts.Network == sandbox.NetworkOpen, Packages: r.o.Facts.Packages,
-		Provided: r.provides(ctx), Manifest: r.manifest, Most: r.limits.Int(config.InstallNames),
-	})
+	o := r.Packages().Options(ctx)
+	o.Manifest = r.manifest
+	reading := install.Read(r.args.command, o)
 	switch {
 	case reading.Refusal != "" && r.o.NoRecovery:
 		return journal.Result{}, false, nil // the shell says which program it lacks

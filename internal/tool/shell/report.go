@@ -191,7 +191,7 @@ func (w *went) head() string {
 
 // outcome is the line that says how the command ended.
 func (w *went) outcome() string {
-	wall, by := seconds(w.out.Wall), w.run.o.Capabilities.Backend
+	wall, by := tool.Seconds(w.out.Wall), w.run.o.Capabilities.Backend
 	switch w.out.Ended {
 	case sandbox.Exited:
 		switch {
@@ -204,11 +204,11 @@ func (w *went) outcome() string {
 	case sandbox.TimedOut:
 		switch {
 		case w.had < w.run.o.Session.Timeout(w.run.args.timeout):
-			return fmt.Sprintf(timedOutRest, seconds(w.had), by)
+			return fmt.Sprintf(timedOutRest, tool.Seconds(w.had), by)
 		case w.run.o.Facts.Files:
-			return fmt.Sprintf(timedOut, seconds(w.had), by)
+			return fmt.Sprintf(timedOut, tool.Seconds(w.had), by)
 		}
-		return fmt.Sprintf(timedOutOnly, seconds(w.had), by)
+		return fmt.Sprintf(timedOutOnly, tool.Seconds(w.had), by)
 	case sandbox.OutOfMem:
 		return fmt.Sprintf(outOfMemory, wall, by)
 	case sandbox.OutOfRoom:
@@ -228,14 +228,6 @@ func (w *went) tail() string {
 		parts = append(parts, w.kept)
 	}
 	return strings.Join(parts, "\n\n")
-}
-
-// seconds is a time as a person reads it.
-func seconds(d time.Duration) string {
-	if d%time.Second == 0 && d > 0 {
-		return fmt.Sprintf("%d s", d/time.Second)
-	}
-	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
 // joined are lines, without the empty ones.

@@ -301,7 +301,8 @@ func TestNoJobs(t *testing.T) {
 
 // TestCommand: the session gets the line, the place, the time and what may be read.
 func TestCommand(t *testing.T) {
-	b := newBench(t, func(o *Options) { o.Read = []string{"/skills/a"} })
+	b := newBench(t, nil)
+	b.Show([]string{"/skills/a"})
 	b.write("src/a", "")
 	b.run("make", "workdir", "./src/", "timeout_ms", 7000)
 	c := b.session.ran[0]

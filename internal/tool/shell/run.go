@@ -64,7 +64,7 @@ func (r *run) before(ctx context.Context) (snapshot artifact.Snapshot, keeps boo
 
 // command is a line as the session runs it.
 func (r *run) command(line string, timeout time.Duration) shell.Command {
-	c := shell.Command{Line: line, Timeout: timeout, Extra: workspace.Extra{Read: r.o.Read}}
+	c := shell.Command{Line: line, Timeout: timeout, Extra: workspace.Extra{Read: r.readable}}
 	if r.args.workdir != "" {
 		c.Workdir = r.began
 	}

@@ -50,4 +50,4 @@ func (p Packages) Failed(kind interpreter.Kind, distribution string) (reason str
 // Show has later commands read these directories beside those of the workspace, in
 // place of those that they were shown before. Who calls it holds the lock of the
 // workspace.
-func (s *Set) Show(dirs []string) { s.o.Read = slices.Clone(dirs) }
+func (s *Set) Show(dirs []string) { s.readable = slices.Clone(dirs) }

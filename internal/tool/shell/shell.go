@@ -77,8 +77,6 @@ type Options struct {
 	Syntax func(ctx context.Context, files []tool.Written) string
 	// Artifacts keeps the files that commands make; nil keeps none.
 	Artifacts Artifacts
-	// Read are directories that commands may read beside those of the workspace.
-	Read []string
 	// NoRecovery runs lines as they are and shows what they say as it is, so that what
 	// the host does beyond that can be measured. Installs that it understands it still
 	// performs: nobody else could.
@@ -100,6 +98,8 @@ type Set struct {
 	o        Options
 	limits   config.Values
 	attempts *diagnose.Attempts
+
+	readable []string // directories that commands may read beside those of the workspace
 
 	mu    sync.Mutex
 	specs map[interpreter.Kind][]packages.Spec // what the workspace has asked for

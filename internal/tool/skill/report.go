@@ -137,14 +137,14 @@ func (r report) head() string {
 }
 
 func (r report) outcome() string {
-	name, wall, by := r.name(), seconds(r.ended.Wall), r.capabilities.Backend
+	name, wall, by := r.name(), tool.Seconds(r.ended.Wall), r.capabilities.Backend
 	switch r.ended.Ended {
 	case sandbox.Exited:
 		return fmt.Sprintf(runExit, name, r.ended.Exit, wall, by)
 	case sandbox.Signalled:
 		return fmt.Sprintf(runSignalled, name, r.ended.Signal, wall, by)
 	case sandbox.TimedOut:
-		return fmt.Sprintf(runTimedOut, name, seconds(r.deadline), by)
+		return fmt.Sprintf(runTimedOut, name, tool.Seconds(r.deadline), by)
 	case sandbox.OutOfMem:
 		return fmt.Sprintf(runOutOfMem, name, wall, by)
 	case sandbox.TooMany:
@@ -153,14 +153,6 @@ func (r report) outcome() string {
 		return fmt.Sprintf(runOutOfRoom, name, wall, by)
 	}
 	return fmt.Sprintf(runEnded, name, r.ended.Ended, wall, by)
-}
-
-// seconds is a time as a person reads it.
-func seconds(d time.Duration) string {
-	if d%time.Second == 0 && d > 0 {
-		return fmt.Sprintf("%d s", d/time.Second)
-	}
-	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
 // tail is what the host adds behind the output.

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -166,14 +165,6 @@ func TestReportKeepsToTheRoom(t *testing.T) {
 			if room == 6000 && len(r.Text) < room-1000 {
 				t.Errorf("room %d, %v: only %d bytes", room, streams, len(r.Text))
 			}
-		}
-	}
-}
-
-func TestSeconds(t *testing.T) {
-	for d, want := range map[time.Duration]string{0: "0.0 s", 60 * time.Second: "60 s", 1234 * time.Millisecond: "1.2 s", 90 * time.Millisecond: "0.1 s"} {
-		if got := seconds(d); got != want {
-			t.Errorf("%v: %s", d, got)
 		}
 	}
 }
