@@ -118,7 +118,7 @@ func Open(ctx context.Context, s Settings, logger *slog.Logger) (*App, error) {
 		Provider: a.bounded(upstream), Skills: a.Skills, Discovery: s.Discovery, Models: s.Models,
 		Limits: s.Limits, Logger: logger, Now: time.Now, Host: a.host,
 		Continuity: continuity.NewMemory(continuity.Bounds{
-			Bytes: s.Limits.Get(config.ContinuityBytes), Age: s.Limits.Duration(config.ContinuityAge),
+			Bytes: s.Limits.Get(config.ContinuityBytes), Entries: s.Limits.Int(config.ContinuityCount), Age: s.Limits.Duration(config.ContinuityAge),
 		}, time.Now),
 	}
 	if recorder != nil {

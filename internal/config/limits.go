@@ -126,6 +126,15 @@ const (
 	WebSessions     Name = "web-sessions"
 	WebOwned        Name = "web-sessions-key"
 	WebIdle         Name = "web-session-idle"
+
+	StoreReaders     Name = "store-readers"
+	StoreConnections Name = "store-connections"
+	StoreWait        Name = "store-wait"
+	StorePoll        Name = "store-poll"
+	StoreInline      Name = "store-inline"
+	SessionHold      Name = "session-hold"
+	SessionPage      Name = "session-page"
+	ContinuityCount  Name = "continuity-entries"
 )
 
 // Limit is one row of the table.
@@ -180,6 +189,7 @@ func Limits() []Limit {
 		{UpstreamEnd, 1, Seconds, 1, 60, "", "", "time between an answer's end mark and the end of its body, after which the connection is given up"},
 		{RescueHold, 32 * kib, Bytes, kib, 256 * kib, "", "", "text held back while it may still become a call"},
 		{ContinuityBytes, 64 * mib, Bytes, 0, 1 << 40, "continuity", "", "hidden rounds remembered for one key; 0 remembers none"},
+		{ContinuityCount, 4096, Count, 1, 1 << 24, "", "", "answers for whose hidden rounds that is kept"},
 		{ContinuityAge, day, Seconds, 1, 365 * day, "continuity-age", "", "time since its last use that a hidden round is remembered"},
 		{UpstreamRounds, 16, Count, 1, 1 << 16, "upstream-rounds", "", "rounds that the upstream works on at once"},
 		{UpstreamQueue, 64, Count, 0, 1 << 20, "upstream-queue", "upstream_busy", "rounds that wait for the upstream"},
@@ -244,6 +254,13 @@ func Limits() []Limit {
 		{WebSessions, 256, Count, 1, 1 << 16, "web-sessions", "too_many_sessions", "sessions of the web stream"},
 		{WebOwned, 32, Count, 1, 1 << 16, "web-sessions-key", "too_many_sessions", "sessions of one caller; beyond it, the one unused the longest ends"},
 		{WebIdle, 4 * 60 * 60, Seconds, 1, 365 * day, "web-session-idle", "", "time since its last request after which a session ends, and its workspace with it"},
+		{StoreReaders, 8, Count, 1, 256, "", "", "connections that read an SQLite database"},
+		{StoreConnections, 16, Count, 2, 1024, "store-connections", "", "connections to a PostgreSQL database, that which listens apart"},
+		{StoreWait, 5, Seconds, 1, 300, "store-wait", "store_unavailable", "time that a write waits for other programs that have the database, and for a connection to it"},
+		{StorePoll, 1, Seconds, 1, 300, "", "", "time between looks for events of other processes that the database did not tell of"},
+		{StoreInline, 16 * kib, Bytes, kib, 64 * mib, "", "", "size of an event's data beyond which it is kept apart, once for all events that hold the same"},
+		{SessionHold, 15, Seconds, 3, 600, "", "session_busy", "time after which a session is free again whose process has died in a turn"},
+		{SessionPage, 50, Count, 1, 1000, "", "", "sessions of one page of a list, if it does not say"},
 	}
 }
 

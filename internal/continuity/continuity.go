@@ -36,8 +36,11 @@ type Scope struct {
 	Discovery bool
 }
 
-// Owner is whose bytes an entry counts against.
-func (s Scope) Owner() string { return s.Tenant + "/" + s.Key }
+// Owner is whose bytes an entry counts against, and who alone can find it.
+type Owner struct{ Tenant, Key string }
+
+// Owner is whom the conversation belongs to.
+func (s Scope) Owner() Owner { return Owner{s.Tenant, s.Key} }
 
 // Mark identifies a visible conversation up to one of its messages.
 type Mark [sha256.Size]byte
@@ -109,7 +112,7 @@ type Round struct {
 // Entry is what stands behind one visible assistant message.
 type Entry struct {
 	// Hidden are the rounds before the last one.
-	Hidden []Round `json:"hidden"`
+	Hidden []Round `json:"hidden,omitzero"`
 	// Last is the message that the visible one shows the end of, with the host's
 	// results when it also called the caller.
 	Last Round `json:"last"`
@@ -150,17 +153,18 @@ func messageSize(m llm.Message) int64 {
 // is safe for concurrent use.
 type Store interface {
 	// Put keeps an entry under a mark. What no longer fits the owner's bounds
-	// goes, oldest use first.
-	Put(ctx context.Context, owner string, at Mark, e Entry) error
+	// goes, oldest use first, at once or soon after.
+	Put(ctx context.Context, owner Owner, at Mark, e Entry) error
 	// Get finds an entry of an owner.
-	Get(ctx context.Context, owner string, at Mark) (Entry, bool, error)
+	Get(ctx context.Context, owner Owner, at Mark) (Entry, bool, error)
 	// Any reports whether the owner has any entry: without one nothing need be
 	// hashed.
-	Any(ctx context.Context, owner string) (bool, error)
+	Any(ctx context.Context, owner Owner) (bool, error)
 }
 
 // Bounds limit a [Store].
 type Bounds struct {
-	Bytes int64         // of one owner
-	Age   time.Duration // since the last use
+	Bytes   int64         // of one owner
+	Entries int           // of one owner
+	Age     time.Duration // since the last use
 }

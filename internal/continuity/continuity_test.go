@@ -184,9 +184,9 @@ func TestRewrittenCalls(t *testing.T) {
 // broken is a store that fails.
 type broken struct{ continuity.Store }
 
-func (broken) Any(context.Context, string) (bool, error) { return true, nil }
+func (broken) Any(context.Context, continuity.Owner) (bool, error) { return true, nil }
 
-func (broken) Get(context.Context, string, continuity.Mark) (continuity.Entry, bool, error) {
+func (broken) Get(context.Context, continuity.Owner, continuity.Mark) (continuity.Entry, bool, error) {
 	return continuity.Entry{}, false, errors.New("disk")
 }
 

@@ -13,7 +13,7 @@ type Memory struct {
 	now    func() time.Time
 
 	mu     sync.Mutex
-	owners map[string]*owned
+	owners map[Owner]*owned
 }
 
 // owned is what one owner has, latest use in front.
@@ -34,12 +34,12 @@ var _ Store = (*Memory)(nil)
 
 // NewMemory makes an empty store that takes the time from now.
 func NewMemory(b Bounds, now func() time.Time) *Memory {
-	return &Memory{bounds: b, now: now, owners: map[string]*owned{}}
+	return &Memory{bounds: b, now: now, owners: map[Owner]*owned{}}
 }
 
 // Put keeps an entry. One that alone is larger than the owner's bound is not
 // kept.
-func (m *Memory) Put(_ context.Context, owner string, at Mark, e Entry) error {
+func (m *Memory) Put(_ context.Context, owner Owner, at Mark, e Entry) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o := m.owners[owner]
@@ -58,7 +58,7 @@ func (m *Memory) Put(_ context.Context, owner string, at Mark, e Entry) error {
 }
 
 // Get finds an entry and counts as a use of it.
-func (m *Memory) Get(_ context.Context, owner string, at Mark) (Entry, bool, error) {
+func (m *Memory) Get(_ context.Context, owner Owner, at Mark) (Entry, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o := m.owners[owner]
@@ -77,7 +77,7 @@ func (m *Memory) Get(_ context.Context, owner string, at Mark) (Entry, bool, err
 }
 
 // Any reports whether the owner has any entry.
-func (m *Memory) Any(_ context.Context, owner string) (bool, error) {
+func (m *Memory) Any(_ context.Context, owner Owner) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o := m.owners[owner]
@@ -89,10 +89,10 @@ func (m *Memory) Any(_ context.Context, owner string) (bool, error) {
 }
 
 // evict drops what is too old and what no longer fits, oldest use first.
-func (m *Memory) evict(owner string, o *owned) {
+func (m *Memory) evict(owner Owner, o *owned) {
 	oldest := m.now().Add(-m.bounds.Age)
 	for e := o.order.Back(); e != nil; e = o.order.Back() {
-		if o.bytes <= m.bounds.Bytes && !e.Value.(*kept).used.Before(oldest) {
+		if o.bytes <= m.bounds.Bytes && o.order.Len() <= m.bounds.Entries && !e.Value.(*kept).used.Before(oldest) {
 			return
 		}
 		o.remove(e)

@@ -69,6 +69,14 @@ func decodeData(kind Kind, v jsontext.Value) (Data, error) {
 		return decodeAs[InvokeEnded](v)
 	case KindResultsElided:
 		return decodeAs[ResultsElided](v)
+	case KindSessionCreated:
+		return decodeAs[SessionCreated](v)
+	case KindHeadMoved:
+		return decodeAs[HeadMoved](v)
+	case KindConfigSet:
+		return decodeAs[ConfigSet](v)
+	case KindStateSet:
+		return decodeAs[StateSet](v)
 	}
 	return nil, fmt.Errorf("unknown kind %q", kind)
 }

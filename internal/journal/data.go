@@ -1,6 +1,8 @@
 package journal
 
 import (
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/metier-run/metier/internal/llm"
 )
 
@@ -22,6 +24,38 @@ const (
 	KindInvokeRequested   Kind = "invoke.requested"
 	KindInvokeEnded       Kind = "invoke.ended"
 	KindResultsElided     Kind = "results.elided"
+	KindSessionCreated    Kind = "session.created"
+	KindHeadMoved         Kind = "head.moved"
+	KindConfigSet         Kind = "config.set"
+	KindStateSet          Kind = "state.set"
+)
+
+// SessionCreated is the first fact of a session.
+type SessionCreated struct {
+	// Agent is the declared agent; empty for a plain conversation.
+	Agent string `json:"agent,omitzero"`
+	// Owner is whose session it is, within its tenant.
+	Owner string `json:"owner,omitzero"`
+	// Origin is the surface that made it, such as "run" or "web".
+	Origin string `json:"origin,omitzero"`
+}
+
+// HeadMoved makes another node the head (B2 1.7). Work in flight on the branch that was
+// left is void, and its turn is cancelled.
+type HeadMoved struct {
+	To NodeID `json:"to,omitzero"` // empty is the root
+}
+
+// ConfigSet is a version of the session's configuration, StateSet one of its state. Each
+// belongs to the event's anchor: on a path, the newest whose anchor lies on it wins. The
+// empty anchor is the root, which lies on every path (B2 1.11).
+type (
+	ConfigSet struct {
+		Value jsontext.Value `json:"value"`
+	}
+	StateSet struct {
+		Value jsontext.Value `json:"value"`
+	}
 )
 
 // Entry is a message and the node that it becomes.
@@ -222,3 +256,15 @@ func (InvokeEnded) Kind() Kind { return KindInvokeEnded }
 
 // Kind is the stored name of the fact.
 func (ResultsElided) Kind() Kind { return KindResultsElided }
+
+// Kind is the stored name of the fact.
+func (SessionCreated) Kind() Kind { return KindSessionCreated }
+
+// Kind is the stored name of the fact.
+func (HeadMoved) Kind() Kind { return KindHeadMoved }
+
+// Kind is the stored name of the fact.
+func (ConfigSet) Kind() Kind { return KindConfigSet }
+
+// Kind is the stored name of the fact.
+func (StateSet) Kind() Kind { return KindStateSet }

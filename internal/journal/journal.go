@@ -68,6 +68,10 @@ type Log interface {
 	// Read yields the events after the given sequence number that are stored
 	// when it is called. An error is the last element.
 	Read(ctx context.Context, after int64) iter.Seq2[Event, error]
+	// Follow yields the events after the given sequence number and then those that
+	// are appended, each once and in order, until ctx ends or its consumer stops. A
+	// slow consumer keeps no writer waiting. The error is the last element.
+	Follow(ctx context.Context, after int64) iter.Seq2[Event, error]
 	// Append stores all drafts or none and returns the new position. It fails
 	// with [ErrConflict] or [ErrFenced] when at is not the log's own position.
 	Append(ctx context.Context, at Position, drafts ...Draft) (Position, error)

@@ -15,6 +15,7 @@ type Memory struct {
 	mu     sync.Mutex
 	events []Event
 	fence  int64
+	more   chan struct{} // closed at the next append; nil while nobody waits
 }
 
 var _ Log = (*Memory)(nil)
@@ -50,6 +51,37 @@ func (m *Memory) Read(ctx context.Context, after int64) iter.Seq2[Event, error] 
 	}
 }
 
+// Follow yields what is stored and what comes.
+func (m *Memory) Follow(ctx context.Context, after int64) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for {
+			more := m.next()
+			for e, err := range m.Read(ctx, after) {
+				if !yield(e, err) || err != nil {
+					return
+				}
+				after = e.Seq
+			}
+			select {
+			case <-more:
+			case <-ctx.Done():
+				yield(Event{}, ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+// next is closed when events are appended.
+func (m *Memory) next() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.more == nil {
+		m.more = make(chan struct{})
+	}
+	return m.more
+}
+
 // Append stores the drafts at the end.
 func (m *Memory) Append(ctx context.Context, at Position, drafts ...Draft) (Position, error) {
 	if err := ctx.Err(); err != nil {
@@ -69,6 +101,10 @@ func (m *Memory) Append(ctx context.Context, at Position, drafts ...Draft) (Posi
 		m.events = append(m.events, Event{
 			Seq: at.Seq, Schema: Schema, At: now, TurnID: d.TurnID, Anchor: d.Anchor, Data: d.Data,
 		})
+	}
+	if m.more != nil {
+		close(m.more)
+		m.more = nil
 	}
 	return at, nil
 }

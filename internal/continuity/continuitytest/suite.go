@@ -23,10 +23,12 @@ import (
 type Subject struct {
 	Store   continuity.Store
 	Advance func(time.Duration)
+	// Settle, if set, waits until what has to go is gone.
+	Settle func()
 }
 
 // Bounds are those that a subject must be opened with.
-func Bounds() continuity.Bounds { return continuity.Bounds{Bytes: 100_000, Age: time.Hour} }
+func Bounds() continuity.Bounds { return continuity.Bounds{Bytes: 100_000, Entries: 50, Age: time.Hour} }
 
 // Run checks an implementation. open makes a new, empty store for each test,
 // with [Bounds].
@@ -39,6 +41,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		{"owners are apart", ownersApart},
 		{"replaces", replaces},
 		{"oldest use goes first", oldestGoes},
+		{"most entries", mostEntries},
 		{"age", age},
 		{"too large alone", tooLarge},
 		{"many at once", manyAtOnce},
@@ -63,14 +66,22 @@ func mark(n int) continuity.Mark {
 
 func put(t *testing.T, s Subject, owner string, n int, e continuity.Entry) {
 	t.Helper()
-	if err := s.Store.Put(t.Context(), owner, mark(n), e); err != nil {
+	if err := s.Store.Put(t.Context(), owned(owner), mark(n), e); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func owned(name string) continuity.Owner { return continuity.Owner{Tenant: "t", Key: name} }
+
+func (s Subject) settle() {
+	if s.Settle != nil {
+		s.Settle()
 	}
 }
 
 func has(t *testing.T, s Subject, owner string, n int) bool {
 	t.Helper()
-	_, ok, err := s.Store.Get(t.Context(), owner, mark(n))
+	_, ok, err := s.Store.Get(t.Context(), owned(owner), mark(n))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +90,7 @@ func has(t *testing.T, s Subject, owner string, n int) bool {
 
 func any(t *testing.T, s Subject, owner string) bool {
 	t.Helper()
-	ok, err := s.Store.Any(t.Context(), owner)
+	ok, err := s.Store.Any(t.Context(), owned(owner))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +102,7 @@ func keeps(t *testing.T, s Subject) {
 		t.Error("an empty store has something")
 	}
 	put(t, s, "a", 1, entry("one"))
-	got, ok, err := s.Store.Get(t.Context(), "a", mark(1))
+	got, ok, err := s.Store.Get(t.Context(), owned("a"), mark(1))
 	if err != nil || !ok {
 		t.Fatalf("Get: %v, %v", ok, err)
 	}
@@ -107,6 +118,11 @@ func ownersApart(t *testing.T, s Subject) {
 	put(t, s, "a", 1, entry("one"))
 	if any(t, s, "b") || has(t, s, "b", 1) {
 		t.Error("one owner sees what another has")
+	}
+	for _, o := range []continuity.Owner{{Tenant: "u", Key: "a"}, {Tenant: "", Key: "t/a"}, {Tenant: "ta", Key: ""}} {
+		if _, ok, err := s.Store.Get(t.Context(), o, mark(1)); ok || err != nil {
+			t.Errorf("%+v sees what another tenant has: %v", o, err)
+		}
 	}
 }
 
@@ -128,6 +144,7 @@ func oldestGoes(t *testing.T, s Subject) {
 	has(t, s, "a", 0) // used now, so the second is the oldest
 	s.Advance(time.Second)
 	put(t, s, "a", 3, entry(strings.Repeat("x", 30_000)))
+	s.settle()
 	for n, want := range []bool{true, false, true, true} {
 		if got := has(t, s, "a", n); got != want {
 			t.Errorf("entry %d is there: %v, want %v", n, got, want)
@@ -136,6 +153,19 @@ func oldestGoes(t *testing.T, s Subject) {
 	put(t, s, "b", 9, entry(strings.Repeat("x", 90_000)))
 	if !has(t, s, "a", 3) {
 		t.Error("one owner's bytes pushed out another's")
+	}
+}
+
+func mostEntries(t *testing.T, s Subject) {
+	for n := range 60 {
+		put(t, s, "a", n, entry("x"))
+		s.Advance(time.Second)
+	}
+	s.settle()
+	for n, want := range map[int]bool{0: false, 9: false, 10: true, 59: true} {
+		if got := has(t, s, "a", n); got != want {
+			t.Errorf("entry %d of 60 is there: %v, want %v", n, got, want)
+		}
 	}
 }
 
@@ -166,7 +196,7 @@ func manyAtOnce(t *testing.T, s Subject) {
 	var group sync.WaitGroup
 	for g := range 8 {
 		group.Go(func() {
-			for n := range 100 {
+			for n := range 100 { // more than fit
 				put(t, s, fmt.Sprint("o", g%3), n, entry(strings.Repeat("x", n*10)))
 				has(t, s, fmt.Sprint("o", g%3), n)
 				any(t, s, fmt.Sprint("o", g%3))

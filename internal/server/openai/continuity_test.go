@@ -18,7 +18,7 @@ import (
 )
 
 func memoryStore() continuity.Store {
-	return continuity.NewMemory(continuity.Bounds{Bytes: 1 << 20, Age: time.Hour}, time.Now)
+	return continuity.NewMemory(continuity.Bounds{Bytes: 1 << 20, Entries: 1 << 10, Age: time.Hour}, time.Now)
 }
 
 // reader is an upstream over HTTP with a rule of its own: it reads release-notes

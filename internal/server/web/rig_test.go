@@ -213,7 +213,7 @@ func newRig(t *testing.T, o rigOptions) *rig {
 	}
 	g := gateway.New(gateway.Options{
 		Provider: provider, Skills: skills, Limits: limits, Logger: logger, Now: o.now, Host: id, Code: work,
-		Continuity: continuity.NewMemory(continuity.Bounds{Bytes: 1 << 20, Age: time.Hour}, time.Now),
+		Continuity: continuity.NewMemory(continuity.Bounds{Bytes: 1 << 20, Entries: 1 << 10, Age: time.Hour}, time.Now),
 	})
 	sessions := &ids{}
 	r.sessions = NewSessions(SessionOptions{

@@ -1,0 +1,230 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+
+	"github.com/metier-run/metier/internal/config"
+	"github.com/metier-run/metier/internal/fault"
+)
+
+// postgres is the engine of a server.
+type postgres struct {
+	config *pgx.ConnConfig
+	name   string // without a password
+	pool   *sql.DB
+	on     numbered
+	word   *word
+}
+
+var _ engine = (*postgres)(nil)
+
+func openPostgres(ctx context.Context, o Options) (*postgres, error) {
+	c, err := pgx.ParseConfig(o.URL.Reveal())
+	if err != nil {
+		// The parser's error may show the password.
+		return nil, fault.Usage("--db: this is no URL of a PostgreSQL database: it looks like postgres://user:password@host:5432/database")
+	}
+	if c.ConnectTimeout == 0 {
+		c.ConnectTimeout = o.Limits.Duration(config.StoreWait)
+	}
+	if c.RuntimeParams["application_name"] == "" {
+		c.RuntimeParams["application_name"] = "metier"
+	}
+	p := &postgres{config: c, name: fmt.Sprintf("postgres://%s:%d/%s", c.Host, c.Port, c.Database)}
+	p.pool = stdlib.OpenDB(*c)
+	p.on = numbered{p.pool}
+	most := o.Limits.Int(config.StoreConnections)
+	p.pool.SetMaxOpenConns(most)
+	p.pool.SetMaxIdleConns(most)
+	p.pool.SetConnMaxIdleTime(5 * time.Minute)
+	t, err := p.tables()
+	if err == nil {
+		err = migrate(ctx, p.pool, t, o.Logger)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("store: open %s: %w", p.name, p.explain(err)), p.pool.Close())
+	}
+	p.word = startWord(c, p.pool, o.Limits.Duration(config.StorePoll), o.Logger)
+	return p, nil
+}
+
+func (p *postgres) read() queries { return p.on }
+
+func (p *postgres) write(ctx context.Context, _ durability, fn func(context.Context, queries) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
+	tx, err := p.pool.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := fn(ctx, numbered{tx}); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+// sqlAppend is [sqlMove] and [sqlAddEvent] for all events, in one way to the server and
+// back.
+const sqlAppend = `WITH moved AS (
+	UPDATE sessions SET seq = $1, agent = $2, status = $3, summary = $4, updated_at = $5
+	WHERE tenant = $6 AND id = $7 AND seq = $8 AND fence = $9 RETURNING id
+), kept AS (
+	INSERT INTO blobs (tenant, digest, bytes, created_at)
+	SELECT $6, b.digest, b.bytes, $5 FROM moved, unnest($10::text[], $11::bytea[]) AS b (digest, bytes)
+	ON CONFLICT (tenant, digest) DO NOTHING
+), stored AS (
+	INSERT INTO events (tenant, session, seq, schema, at, turn, anchor, kind, data, blob)
+	SELECT $6, $7, e.* FROM moved, unnest($12::bigint[], $13::bigint[], $14::bigint[], $15::text[], $16::text[], $17::text[], $18::bytea[], $19::text[])
+		AS e (seq, schema, at, turn, anchor, kind, data, blob)
+)
+SELECT count(*) FROM moved`
+
+func (p *postgres) append(ctx context.Context, e entry) (bool, error) {
+	var (
+		digests, turns, anchors, kinds, blobs []string
+		bytes, data                           [][]byte
+		seqs, schemas, ats                    []int64
+		seen                                  = map[string]bool{}
+	)
+	for _, r := range e.rows {
+		seqs, schemas, ats = append(seqs, r.seq), append(schemas, int64(r.schema)), append(ats, r.at)
+		turns, anchors, kinds = append(turns, r.turn), append(anchors, r.anchor), append(kinds, r.kind)
+		data, blobs = append(data, r.data), append(blobs, r.blob)
+		if r.blob != "" && !seen[r.blob] {
+			seen[r.blob] = true
+			digests, bytes = append(digests, r.blob), append(bytes, r.bytes)
+		}
+	}
+	to := e.at.Seq + int64(len(e.rows))
+	// Once it is sent it may be stored: the outcome is what counts, not who still waits.
+	row := p.pool.QueryRowContext(
+		context.WithoutCancel(ctx), sqlAppend, to, e.agent, e.status, e.summary, millis(e.now), e.tenant, e.id, e.at.Seq, e.at.Fence,
+		digests, bytes, seqs, schemas, ats, turns, anchors, kinds, data, blobs,
+	)
+	var moved int
+	if err := row.Scan(&moved); err != nil || moved == 0 {
+		return false, err
+	}
+	p.word.say(e.key, to)
+	return true, nil
+}
+
+func (p *postgres) listen(ctx context.Context, heard func(key, int64)) { p.word.listen(ctx, heard) }
+
+func (p *postgres) close() error {
+	p.word.close()
+	return p.pool.Close()
+}
+
+func (p *postgres) explain(err error) error {
+	say := func(format string, args ...any) error {
+		e := fault.Wrap(err, fault.Unavailable, format, args...)
+		e.Detail = "store_unavailable"
+		return e
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return say("%s cannot be reached: see that it runs, and that user and password are right", p.name)
+	}
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return err
+	}
+	switch {
+	case e.Code == "53100":
+		return say("the disk of %s is full, and nothing was stored: free some room, and try again", p.name)
+	case e.Code == "25006":
+		return say("%s is read-only: name the server that may be written with --db", p.name)
+	case e.Code == "42501":
+		return say("the user of %s may not do this: give it the right to make tables in its schema", p.name)
+	case strings.HasPrefix(e.Code, "53"), strings.HasPrefix(e.Code, "57"), strings.HasPrefix(e.Code, "08"):
+		return say("%s does not answer now: try again", p.name)
+	}
+	return err
+}
+
+// tables is how the tables of a server are changed: by one process at a time.
+func (p *postgres) tables() (tables, error) {
+	locker, err := lock.NewPostgresSessionLocker()
+	if err != nil {
+		return tables{}, err
+	}
+	return tables{
+		dialect: goose.DialectPostgres, folder: "postgres", name: p.name,
+		options: []goose.ProviderOption{goose.WithSessionLocker(locker)}, backup: p.backup,
+	}, nil
+}
+
+// backup copies the tables into a schema of their own.
+func (p *postgres) backup(ctx context.Context, db *sql.DB, version int64, logger *slog.Logger) error {
+	schema := fmt.Sprintf("metier_backup_v%d", version)
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
+	if err != nil {
+		return err
+	}
+	statements := []string{"DROP SCHEMA IF EXISTS " + schema + " CASCADE", "CREATE SCHEMA " + schema}
+	for _, t := range []string{"sessions", "events", "blobs", "continuity"} {
+		statements = append(statements, fmt.Sprintf("CREATE TABLE %s.%s AS TABLE %s", schema, t, t))
+	}
+	for _, s := range statements {
+		if _, err := tx.ExecContext(ctx, s); err != nil {
+			return errors.Join(err, tx.Rollback())
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	logger.InfoContext(ctx, "tables copied before they change", "database", p.name, "schema", schema)
+	return nil
+}
+
+// numbered runs statements whose arguments are marked with ? where the server wants $1,
+// $2. No statement of this room has a ? elsewhere.
+type numbered struct{ on queries }
+
+var _ queries = numbered{}
+
+func number(query string) string {
+	var b strings.Builder
+	n := 0
+	for {
+		before, after, found := strings.Cut(query, "?")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		n++
+		b.WriteByte('$')
+		b.WriteString(strconv.Itoa(n))
+		query = after
+	}
+}
+
+// ExecContext runs a statement that gives no rows.
+func (n numbered) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	return n.on.ExecContext(ctx, number(query), args...)
+}
+
+// QueryContext runs a statement that gives rows.
+func (n numbered) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	return n.on.QueryContext(ctx, number(query), args...)
+}
+
+// QueryRowContext runs a statement that gives one row.
+func (n numbered) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	return n.on.QueryRowContext(ctx, number(query), args...)
+}
