@@ -6,6 +6,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/metier-run/metier/internal/llm"
 )
 
 // stored is an event as it is written down. The names are for ever.
@@ -22,9 +24,9 @@ type stored struct {
 // Encode is the stored form of an event: one JSON object, the same bytes for
 // the same event.
 func Encode(e Event) ([]byte, error) {
-	data, err := json.Marshal(e.Data, json.Deterministic(true))
+	data, err := EncodeData(e.Data)
 	if err != nil {
-		return nil, fmt.Errorf("journal: encode %s: %w", e.Data.Kind(), err)
+		return nil, err
 	}
 	return json.Marshal(stored{e.Seq, e.Schema, e.At, e.TurnID, e.Anchor, e.Data.Kind(), data})
 }
@@ -83,7 +85,7 @@ func decodeData(kind Kind, v jsontext.Value) (Data, error) {
 
 func decodeAs[T Data](v jsontext.Value) (Data, error) {
 	var d T
-	if err := json.Unmarshal(v, &d); err != nil {
+	if err := json.Unmarshal(v, &d, llm.Verbatim()); err != nil {
 		return nil, fmt.Errorf("decode %s: %w", d.Kind(), err)
 	}
 	return d, nil

@@ -4,12 +4,14 @@ import (
 	"fmt"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/metier-run/metier/internal/llm"
 )
 
 // EncodeData is the stored form of a fact without its event: JSON, the same bytes for the
 // same fact. Stores that keep the rest of an event in columns use it.
 func EncodeData(d Data) ([]byte, error) {
-	b, err := json.Marshal(d, json.Deterministic(true))
+	b, err := json.Marshal(d, llm.Verbatim())
 	if err != nil {
 		return nil, fmt.Errorf("journal: encode %s: %w", d.Kind(), err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/metier-run/metier/internal/continuity"
+	"github.com/metier-run/metier/internal/llm"
 )
 
 // Continuity remembers hidden rounds in the database: those of every process that has it
@@ -74,7 +75,7 @@ func (c *Continuity) Close() {
 
 // Put keeps an entry. One that alone is larger than the owner's bound is not kept.
 func (c *Continuity) Put(ctx context.Context, owner continuity.Owner, at continuity.Mark, e continuity.Entry) error {
-	b, err := json.Marshal(e, json.Deterministic(true))
+	b, err := json.Marshal(e, llm.Verbatim())
 	if err != nil {
 		return fmt.Errorf("store: remember a round: %w", err)
 	}
@@ -112,7 +113,7 @@ func (c *Continuity) Get(ctx context.Context, owner continuity.Owner, at continu
 		return continuity.Entry{}, false, c.db.failed("recall a round", err)
 	}
 	var e continuity.Entry
-	if err := json.Unmarshal(b, &e); err != nil {
+	if err := json.Unmarshal(b, &e, llm.Verbatim()); err != nil {
 		return continuity.Entry{}, false, fmt.Errorf("store: recall a round: %w", err)
 	}
 	if now.Sub(fromMillis(used)) < usedStep {

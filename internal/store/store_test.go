@@ -30,8 +30,8 @@ func TestJournal(t *testing.T) {
 				t.Fatal(err)
 			}
 			return journaltest.Subject{
-				Log:   l,
-				Take:  func() journal.Position { return take(t, l) },
+				Log:  l,
+				Take: func() journal.Position { return take(t, l) },
 			}
 		})
 	})

@@ -28,7 +28,9 @@ type Subject struct {
 }
 
 // Bounds are those that a subject must be opened with.
-func Bounds() continuity.Bounds { return continuity.Bounds{Bytes: 100_000, Entries: 50, Age: time.Hour} }
+func Bounds() continuity.Bounds {
+	return continuity.Bounds{Bytes: 100_000, Entries: 50, Age: time.Hour}
+}
 
 // Run checks an implementation. open makes a new, empty store for each test,
 // with [Bounds].
