@@ -3,6 +3,7 @@ package journal
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/metier-run/metier/internal/llm"
 )
@@ -16,6 +17,7 @@ type Node struct {
 	Message llm.Message
 
 	depth   int
+	count   int   // nodes up to this one, on all branches
 	earlier *Node // the node added before this one, on any branch
 }
 
@@ -24,22 +26,28 @@ type Node struct {
 // one before usable.
 type Tree struct {
 	head, last *Node
+	index      *index
 }
 
 // Apply folds one event. It fails on an event that no writer of this package
-// makes: one that hangs a message on an unknown node.
+// makes: one that hangs a message on an unknown node, or moves the head to one.
 func (t Tree) Apply(e Event) (Tree, error) {
-	d, ok := e.Data.(MessagesAdded)
-	if !ok {
-		return t, nil
-	}
-	parent, err := t.find(e.Anchor)
-	if err != nil {
-		return t, fmt.Errorf("journal: fold event %d: %w", e.Seq, err)
-	}
-	for _, m := range d.Entries {
-		t = t.add(parent, m, e)
-		parent = t.head
+	switch d := e.Data.(type) {
+	case HeadMoved:
+		head, err := t.find(d.To)
+		if err != nil {
+			return t, fmt.Errorf("journal: fold event %d: %w", e.Seq, err)
+		}
+		t.head = head
+	case MessagesAdded:
+		parent, err := t.find(e.Anchor)
+		if err != nil {
+			return t, fmt.Errorf("journal: fold event %d: %w", e.Seq, err)
+		}
+		for _, m := range d.Entries {
+			t = t.add(parent, m, e)
+			parent = t.head
+		}
 	}
 	return t, nil
 }
@@ -48,23 +56,48 @@ func (t Tree) Apply(e Event) (Tree, error) {
 func (t Tree) Add(m Entry, e Event) Tree { return t.add(t.head, m, e) }
 
 func (t Tree) add(parent *Node, m Entry, e Event) Tree {
-	n := &Node{ID: m.ID, Parent: parent, TurnID: e.TurnID, Seq: e.Seq, Message: m.Message, earlier: t.last, depth: 1}
+	n := &Node{ID: m.ID, Parent: parent, TurnID: e.TurnID, Seq: e.Seq, Message: m.Message, earlier: t.last, depth: 1, count: 1}
 	if parent != nil {
 		n.depth = parent.depth + 1
 	}
-	return Tree{head: n, last: n}
+	if t.last != nil {
+		n.count = t.last.count + 1
+	}
+	return Tree{head: n, last: n, index: t.index.with(n)}
 }
 
-// find looks from the newest node back: what an event is anchored to is almost
-// always the head.
+// Len is the number of nodes, on all branches.
+func (t Tree) Len() int {
+	if t.last == nil {
+		return 0
+	}
+	return t.last.count
+}
+
+// Find is the node of an id. Where several events brought the same id it is the newest.
+func (t Tree) Find(id NodeID) (*Node, bool) {
+	n, err := t.find(id)
+	return n, err == nil && n != nil
+}
+
+// find is the node of an id; nil for the root.
 func (t Tree) find(id NodeID) (*Node, error) {
 	if id == "" {
 		return nil, nil
 	}
-	for n := t.last; n != nil; n = n.earlier {
+	// What an event is anchored to is almost always the head or the node before it.
+	n := t.last
+	for range 4 {
+		if n == nil {
+			break
+		}
 		if n.ID == id {
 			return n, nil
 		}
+		n = n.earlier
+	}
+	if n := t.index.find(t, id); n != nil {
+		return n, nil
 	}
 	return nil, fmt.Errorf("no node %q in the tree", id)
 }
@@ -108,4 +141,82 @@ func (p Path) Messages() []llm.Message {
 		messages[n.depth-1] = n.Message
 	}
 	return messages
+}
+
+// index finds the nodes of a line of trees, each of which has one node more than the one
+// before. It is shared by all trees of the line and only ever grows, so that trees stay
+// values; one that leaves the line gets an index of its own when it is asked.
+type index struct {
+	mu   sync.Mutex
+	last *Node // the newest that byID knows
+	byID map[NodeID]*Node
+}
+
+// with is the index of a tree that has one node more. The node is taken in when somebody
+// asks: most trees are never asked.
+func (x *index) with(n *Node) *index {
+	if x == nil || n.earlier == nil {
+		return &index{}
+	}
+	return x
+}
+
+// find is the newest node of an id in a tree.
+func (x *index) find(t Tree, id NodeID) *Node {
+	if t.last == nil {
+		return nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.reach(t.last) {
+		// The tree is a side line: it is rare, and looked through.
+		for n := t.last; n != nil; n = n.earlier {
+			if n.ID == id {
+				return n
+			}
+		}
+		return nil
+	}
+	n := x.byID[id]
+	for ; n != nil && n.count > t.last.count; n = n.same(id) {
+	}
+	return n
+}
+
+// reach takes in the nodes up to last, and reports false when last is none of the line.
+func (x *index) reach(last *Node) bool {
+	have := 0
+	if x.last != nil {
+		have = x.last.count
+	}
+	if last.count < have {
+		n := x.last
+		for n.count > last.count {
+			n = n.earlier
+		}
+		return n == last
+	}
+	fresh := make([]*Node, 0, last.count-have)
+	n := last
+	for ; n != nil && n.count > have; n = n.earlier {
+		fresh = append(fresh, n)
+	}
+	if n != x.last {
+		return false
+	}
+	if x.byID == nil {
+		x.byID = map[NodeID]*Node{}
+	}
+	for _, n := range slices.Backward(fresh) {
+		x.byID[n.ID] = n
+	}
+	x.last = last
+	return true
+}
+
+// same is the node of an id that was added before n.
+func (n *Node) same(id NodeID) *Node {
+	for n = n.earlier; n != nil && n.ID != id; n = n.earlier {
+	}
+	return n
 }

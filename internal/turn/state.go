@@ -114,6 +114,8 @@ func (s State) Apply(e journal.Event) State {
 		return State{seq: s.seq, tree: s.tree, offer: s.offer, turnID: e.TurnID, start: &d, window: s.window.start(d)}
 	case journal.MessagesAdded:
 		return s.messagesAdded(d)
+	case journal.HeadMoved:
+		return s.headMoved()
 	case journal.TurnResumed:
 		return s.resumed()
 	case journal.GenerateRequested:
@@ -153,6 +155,18 @@ func (s State) messagesAdded(d journal.MessagesAdded) State {
 	s.replied = false
 	return s
 }
+
+// headMoved voids what is in flight: it belongs to the branch that was left (B2 1.7).
+func (s State) headMoved() State {
+	if s.start != nil && s.ended == nil {
+		s.ended = &journal.TurnEnded{Reason: journal.Cancelled, Error: branchLeft}
+	}
+	s.generation, s.calls, s.failed = nil, nil, nil
+	return s
+}
+
+// branchLeft is why a turn ended whose branch was left.
+const branchLeft = "the conversation went on from another message"
 
 func (s State) resumed() State {
 	if s.generation != nil {
