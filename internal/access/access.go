@@ -35,6 +35,8 @@ type Key struct {
 	Skills []string
 	// Models are those that the key may use; none means all.
 	Models []string
+	// Admin: the key's holder sees the sessions of all callers.
+	Admin bool
 }
 
 // Hash is what a key's text is compared by.
@@ -61,6 +63,8 @@ type Caller struct {
 	Skills []string
 	// Models are those that the caller may use; none means all.
 	Models []string
+	// Admin: the caller sees the sessions of all callers of its tenant.
+	Admin bool
 }
 
 // Anonymous is who needs no key: the person at a terminal, and everybody while
@@ -124,7 +128,7 @@ func (k *Keys) Identify(r *http.Request) (Caller, error) {
 	given := presented(r.Header)
 	for _, text := range given {
 		if key, ok := k.find(text); ok {
-			return Caller{ID: key.ID, Tenant: DefaultTenant, Skills: key.Skills, Models: key.Models}, nil
+			return Caller{ID: key.ID, Tenant: DefaultTenant, Skills: key.Skills, Models: key.Models, Admin: key.Admin}, nil
 		}
 	}
 	if len(given) == 0 {

@@ -25,7 +25,6 @@ import (
 
 	"github.com/metier-run/metier/internal/access"
 	"github.com/metier-run/metier/internal/config"
-	"github.com/metier-run/metier/internal/continuity"
 	"github.com/metier-run/metier/internal/fault"
 	"github.com/metier-run/metier/internal/gateway"
 	"github.com/metier-run/metier/internal/llm"
@@ -33,8 +32,10 @@ import (
 	"github.com/metier-run/metier/internal/server"
 	doorartifacts "github.com/metier-run/metier/internal/server/artifacts"
 	dooropenai "github.com/metier-run/metier/internal/server/openai"
+	doorsessions "github.com/metier-run/metier/internal/server/sessions"
 	doorskills "github.com/metier-run/metier/internal/server/skills"
 	doorweb "github.com/metier-run/metier/internal/server/web"
+	"github.com/metier-run/metier/internal/store"
 	"github.com/metier-run/metier/skill"
 	"github.com/metier-run/metier/skill/watch"
 )
@@ -60,6 +61,11 @@ type Settings struct {
 	Scripts Scripts
 	Code    Code
 	Limits  config.Values
+	// NoAuth lets who reaches a server of this machine see what else needs a key.
+	NoAuth bool
+	// DB is the path of an SQLite file, postgres://…, or [MemoryDB]; empty is the file in
+	// Home.
+	DB config.Secret
 	// Record is a directory for recordings of turns; empty records nothing.
 	Record  string
 	Version string
@@ -73,15 +79,20 @@ type App struct {
 	Registry *skill.Registry
 	// Chosen says in one line which upstream is used and why.
 	Chosen string
+	// Store is the database; nil where nothing is kept. StoreWarning says so where that is
+	// not what was asked for.
+	Store        *store.DB
+	StoreWarning string
 
-	logger    *slog.Logger
-	transport *http.Transport
-	host      ids
-	keys      *access.Keys
-	launches  *launches // nil when nothing may run
-	scripts   bool      // those of skills may
-	work      *work     // nil when a model may not work with files
-	sessions  *doorweb.Sessions
+	continuity *store.Continuity
+	logger     *slog.Logger
+	transport  *http.Transport
+	host       ids
+	keys       *access.Keys
+	launches   *launches // nil when nothing may run
+	scripts    bool      // those of skills may
+	work       *work     // nil when a model may not work with files
+	sessions   *doorweb.Sessions
 }
 
 // ids makes unguessable, sortable ids.
@@ -117,9 +128,10 @@ func Open(ctx context.Context, s Settings, logger *slog.Logger) (*App, error) {
 	options := gateway.Options{
 		Provider: a.bounded(upstream), Skills: a.Skills, Discovery: s.Discovery, Models: s.Models,
 		Limits: s.Limits, Logger: logger, Now: time.Now, Host: a.host,
-		Continuity: continuity.NewMemory(continuity.Bounds{
-			Bytes: s.Limits.Get(config.ContinuityBytes), Entries: s.Limits.Int(config.ContinuityCount), Age: s.Limits.Duration(config.ContinuityAge),
-		}, time.Now),
+	}
+	if options.Continuity, err = a.openStore(ctx); err != nil {
+		a.Close()
+		return nil, err
 	}
 	if recorder != nil {
 		recorder.secret(s.Upstream.Key)
@@ -131,7 +143,8 @@ func Open(ctx context.Context, s Settings, logger *slog.Logger) (*App, error) {
 	}
 	a.Gateway = gateway.New(options)
 	a.sessions = doorweb.NewSessions(doorweb.SessionOptions{
-		Code: options.Code, Limits: s.Limits, Now: time.Now, NewID: a.host.NewID, Logger: logger,
+		Code: options.Code, Limits: s.Limits, Now: time.Now, NewID: a.NewSessionID, Logger: logger,
+		Journal: func(id string) gateway.Journal { return a.Session(id, "web") },
 	})
 	return a, nil
 }
@@ -254,6 +267,7 @@ func (a *App) Close() {
 		a.work.close()
 	}
 	a.transport.CloseIdleConnections()
+	a.closeStore()
 }
 
 // Models lists what the upstream offers.
@@ -265,7 +279,7 @@ func (a *App) Server(loopback bool) *server.Server {
 		Gateway: a.Gateway, Limits: a.Settings.Limits, Now: time.Now, NewID: a.host.NewID,
 	})
 	return server.New(server.Options{
-		Doors:  a.behindKeys(chat, a.webDoor(), a.skillsDoor(loopback), a.artifactsDoor()),
+		Doors:  a.behindKeys(chat, a.webDoor(), a.skillsDoor(loopback), a.artifactsDoor(), a.sessionsDoor(loopback)),
 		Limits: a.Settings.Limits, Logger: a.logger, NewID: a.host.NewID, Version: a.Settings.Version, Loopback: loopback,
 	})
 }
@@ -294,6 +308,13 @@ func (a *App) webDoor() server.Door {
 	return doorweb.New(doorweb.Options{
 		Gateway: a.Gateway, Sessions: a.sessions, Skills: a.Skills, Scripts: a.scriptsRun(),
 		Installs: a.work != nil && a.Settings.Code.Install, Limits: a.Settings.Limits, Now: time.Now, Logger: a.logger,
+	})
+}
+
+// sessionsDoor shows the sessions to the operator.
+func (a *App) sessionsDoor(loopback bool) server.Door {
+	return doorsessions.New(doorsessions.Options{
+		Store: a.Store, Open: loopback && a.Settings.NoAuth, Limits: a.Settings.Limits, Logger: a.logger,
 	})
 }
 

@@ -22,6 +22,7 @@ import (
 // conversationFlags are those of run and chat.
 func (s *session) conversationFlags(set *pflag.FlagSet) {
 	set.StringArrayVar(&s.flags.skills, "skill", nil, "skill to select (repeatable)")
+	set.StringVar(&s.flags.session, "session", "", "id of a session to go on with (metier sessions list shows them)")
 	set.StringVar(&s.flags.model, "model", "", "model to ask; without it the first that the upstream lists")
 }
 
@@ -44,6 +45,7 @@ func (s *session) newChat() *cobra.Command {
 	s.codeFlags(f)
 	s.limitFlags(f, ofTurns)
 	s.upstreamFlags(f)
+	s.storeFlags(f)
 	s.conversationFlags(f)
 	return cmd
 }
@@ -58,6 +60,20 @@ type conversation struct {
 	work     *code.Conversation // nil without code work
 	files    []llm.Attachment   // for the next message
 	messages []llm.Message      // hidden rounds included, the system message not
+	id       string             // of the session
+	kept     bool               // a turn of it was answered
+}
+
+// goOn begins with what was said in the session that --session names, or in a new one.
+func (c *conversation) goOn(ctx context.Context) error {
+	var err error
+	if c.messages, c.id, err = c.earlier(ctx, c.app); err != nil {
+		return err
+	}
+	if len(c.messages) > 0 && c.messages[0].Role == llm.System {
+		c.system, c.messages = c.messages[0].Text(), c.messages[1:]
+	}
+	return nil
 }
 
 func (s *session) chat(ctx context.Context) error {
@@ -72,12 +88,20 @@ func (s *session) chat(ctx context.Context) error {
 	}
 	c := &conversation{session: s, app: a, model: model, work: a.OpenCode()}
 	defer closeCode(ctx, c.work, s)
+	if err := c.goOn(ctx); err != nil {
+		return err
+	}
 	for _, name := range s.flags.skills {
 		if err := c.toggle(name); err != nil {
 			return usageOf(err)
 		}
 	}
 	fmt.Fprintf(s.std.Err, "upstream: %s\nmodel: %s\n/help lists the commands\n", a.Chosen, model)
+	defer func() {
+		if c.kept {
+			s.sayGoOn(a, "chat", c.id)
+		}
+	}()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	lines := readLines(ctx, s.std.In)
@@ -177,7 +201,7 @@ func (c *conversation) command(line string) {
 // reset drops the conversation: what stands at the front of the prompt has
 // changed, or the person wants it so.
 func (c *conversation) reset() {
-	c.messages, c.files = nil, nil
+	c.messages, c.files, c.id = nil, nil, c.app.NewSessionID()
 	if c.work != nil {
 		// What is left behind goes with the process.
 		if err := c.work.Reset(context.Background()); err != nil {
@@ -241,11 +265,12 @@ func (c *conversation) ask(ctx context.Context, text string) {
 	}
 	request := c.request(c.model, messages, c.selected, c.work)
 	request.Notes = withLast(c.work, c.files)
+	request.Journal = c.app.Session(c.id, "chat")
 	t, err := c.app.Gateway.Prepare(ctx, request)
 	if err == nil {
 		c.files = nil
 		c.sayWarnings(t)
-		err = c.answer(ctx, t, false)
+		err = c.answer(ctx, t, false, "")
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -259,4 +284,5 @@ func (c *conversation) ask(ctx context.Context, text string) {
 	if c.system != "" {
 		c.messages = c.messages[1:]
 	}
+	c.kept = true
 }

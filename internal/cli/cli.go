@@ -96,11 +96,14 @@ type flags struct {
 	upstreamKey  string
 	model        string
 	record       string
+	db           string
+	session      string
 	logLevel     string
 	logJSON      bool
 	host         string
 	port         int
 	insecure     bool
+	noAuth       bool
 	scripts      scriptFlags
 	code         codeFlags
 	limits       map[config.Name]*int64
@@ -146,7 +149,7 @@ func (s *session) newRoot() *cobra.Command {
 		return fault.Usage("%w (see %s --help)", err, cmd.CommandPath())
 	})
 	root.PersistentFlags().StringArrayVarP(&s.flags.configs, "config", "c", nil, "configuration file, in place of metier.toml in this directory (repeatable; later files win)")
-	root.AddCommand(s.newServe(), s.newRun(), s.newChat(), s.newSkills(), s.newKeys(), s.newDoctor(), s.newVersion())
+	root.AddCommand(s.newServe(), s.newRun(), s.newChat(), s.newSkills(), s.newSessions(), s.newKeys(), s.newDoctor(), s.newVersion())
 	return root
 }
 
@@ -236,6 +239,13 @@ func (s *session) limitFlags(set *pflag.FlagSet, fits func(config.Name) bool) {
 	}
 }
 
+const flagDB = "db"
+
+// storeFlags are those of commands that keep something, or show what is kept.
+func (s *session) storeFlags(set *pflag.FlagSet) {
+	set.StringVar(&s.flags.db, flagDB, "", "database: a file, postgres://USER:PASSWORD@HOST/NAME, or memory to keep nothing (default metier.db in METIER_HOME)")
+}
+
 func (s *session) upstreamFlags(set *pflag.FlagSet) {
 	f := &s.flags
 	set.StringVar(&f.upstream, "upstream", "", "URL of the model endpoint, an [llm.NAME] of the file, or demo; without any this machine is looked over")
@@ -255,6 +265,7 @@ func (s *session) settings() (app.Settings, error) {
 	out := app.Settings{
 		Home: home, SkillsDirs: f.skillsDirs, SkillsFrom: s.file.from["skills-dir"], NoSkills: f.noSkills,
 		Discovery: s.file.discovery, Models: s.file.models, Record: f.record, Version: s.version,
+		DB: config.NewSecret(f.db), NoAuth: f.noAuth,
 	}
 	if f.noDiscovery {
 		out.Discovery = config.DiscoveryOff

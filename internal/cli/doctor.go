@@ -38,6 +38,7 @@ func (s *session) newDoctor() *cobra.Command {
 	s.codeFlags(f)
 	s.limitFlags(f, ofTurns)
 	s.upstreamFlags(f)
+	s.storeFlags(f)
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -31,14 +31,14 @@ type file struct {
 // line nor the environment has set. A command that takes no setting reads no file,
 // so that none can keep it from running.
 func (s *session) fromFiles(set *pflag.FlagSet) error {
-	if set.Lookup("skills-dir") == nil && set.Lookup("upstream") == nil {
+	if set.Lookup("skills-dir") == nil && set.Lookup("upstream") == nil && set.Lookup(flagDB) == nil {
 		return nil
 	}
 	d, paths, err := s.openFiles()
 	if err != nil {
 		return err
 	}
-	serve, skills, code := config.ReadServe(d), config.ReadSkills(d), config.ReadCode(d)
+	top, serve, skills, code := config.ReadTop(d), config.ReadServe(d), config.ReadSkills(d), config.ReadCode(d)
 	s.file = file{
 		paths: paths, found: len(s.flags.configs) == 0, from: map[string]string{}, discovery: skills.Discovery,
 		models: config.ReadModels(d), llms: config.ReadLLMs(d), keys: config.ReadKeys(d),
@@ -49,7 +49,7 @@ func (s *session) fromFiles(set *pflag.FlagSet) error {
 	if set.Lookup("upstream") == nil {
 		s.file.llms = nil // the command asks no model, so none must be picked
 	}
-	return s.apply(set, slices.Concat(serve, skills.Settings, code))
+	return s.apply(set, slices.Concat(top, serve, skills.Settings, code))
 }
 
 // openFiles reads those that were named, or the one in the working directory if
@@ -152,7 +152,10 @@ func variable(from, name string) (config.Secret, error) {
 func (f file) accessKeys() ([]access.Key, error) {
 	var keys []access.Key
 	for _, k := range f.keys {
-		one := access.Key{ID: k.ID, Hash: k.Hash, Skills: k.Skills, Models: k.Models}
+		one := access.Key{ID: k.ID, Hash: k.Hash, Skills: k.Skills, Models: k.Models, Admin: k.Admin}
+		if f.found && k.Admin {
+			return nil, fault.Usage("%s admin: a file that was not named cannot show sessions to anybody: name the file with %s", k.From, trusted)
+		}
 		if k.Env != "" {
 			text, err := variable(k.From+" env", k.Env)
 			if err != nil {

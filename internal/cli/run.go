@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metier-run/metier/internal/access"
 	"github.com/metier-run/metier/internal/app"
 	"github.com/metier-run/metier/internal/code"
 	"github.com/metier-run/metier/internal/fault"
@@ -50,6 +51,7 @@ func (s *session) newRun() *cobra.Command {
 	s.codeFlags(set)
 	s.limitFlags(set, ofTurns)
 	s.upstreamFlags(set)
+	s.storeFlags(set)
 	s.conversationFlags(set)
 	set.StringVar(&f.input, "input", "", "file with the message, or with text that follows it; - is standard input")
 	set.StringArrayVar(&f.attach, flagAttach, nil, "file to put into the model's working directory (repeatable; needs --"+flagCode+")")
@@ -83,7 +85,12 @@ func (s *session) run(ctx context.Context, f runFlags, args []string) error {
 	}
 	work := a.OpenCode()
 	defer closeCode(ctx, work, s)
-	request := s.request(model, []llm.Message{llm.TextMessage(llm.User, message)}, s.flags.skills, work)
+	messages, id, err := s.earlier(ctx, a)
+	if err != nil {
+		return err
+	}
+	request := s.request(model, append(messages, llm.TextMessage(llm.User, message)), s.flags.skills, work)
+	request.Journal = a.Session(id, "run")
 	request.Notes = withLast(work, files)
 	t, err := a.Gateway.Prepare(ctx, request)
 	if err != nil {
@@ -93,7 +100,46 @@ func (s *session) run(ctx context.Context, f runFlags, args []string) error {
 	if f.showPrompt {
 		return s.showPrompt(ctx, t)
 	}
-	return s.answer(ctx, t, f.asJSON)
+	if a.Store == nil {
+		id = ""
+	}
+	if err := s.answer(ctx, t, f.asJSON, id); err != nil {
+		return err
+	}
+	s.sayGoOn(a, "run", id)
+	return nil
+}
+
+// earlier is what was said in the session that --session names, and its id; without one
+// it is a new session.
+func (s *session) earlier(ctx context.Context, a *app.App) ([]llm.Message, string, error) {
+	if s.flags.session == "" {
+		return nil, a.NewSessionID(), nil
+	}
+	messages, err := a.Conversation(ctx, access.DefaultTenant, s.flags.session)
+	if err != nil {
+		return nil, "", usageOf(fmt.Errorf("--session: %w", err))
+	}
+	return messages, s.flags.session, nil
+}
+
+// sayGoOn tells how the conversation can be taken up again.
+func (s *session) sayGoOn(a *app.App, command, id string) {
+	if a.Store != nil {
+		fmt.Fprintf(s.std.Err, "to go on: metier %s --session %s\n", command, id)
+	}
+}
+
+// sayStore tells where conversations are kept.
+func (s *session) sayStore(a *app.App) {
+	switch {
+	case a.StoreWarning != "":
+		fmt.Fprintln(s.std.Err, "database: "+printable(a.StoreWarning))
+	case a.Store == nil:
+		fmt.Fprintln(s.std.Err, "database: none; sessions end with this process")
+	default:
+		fmt.Fprintln(s.std.Err, "database: "+printable(a.Store.Name()))
+	}
 }
 
 // message is what the arguments and --input say together.
@@ -145,6 +191,9 @@ func (s *session) open(ctx context.Context) (*app.App, error) {
 	a, err := app.Open(ctx, settings, logger)
 	if err != nil {
 		return nil, err
+	}
+	if a.StoreWarning != "" {
+		fmt.Fprintln(s.std.Err, "database: "+printable(a.StoreWarning))
 	}
 	if a.Registry != nil {
 		s.sayNotLoaded(listing(a.Skills()))
@@ -229,10 +278,12 @@ type reply struct {
 	Rounds int       `json:"rounds"`
 	Calls  []callRow `json:"calls"`
 	Usage  llm.Usage `json:"usage"`
+	// Session is what the conversation goes on with; empty where nothing is kept.
+	Session string `json:"session,omitzero"`
 }
 
 // answer runs a turn and prints it as it comes, or whole as JSON.
-func (s *session) answer(ctx context.Context, t *gateway.Turn, asJSON bool) error {
+func (s *session) answer(ctx context.Context, t *gateway.Turn, asJSON bool, id string) error {
 	v := &view{out: s.std.Out, err: s.std.Err, progress: progress{out: s.std.Err}}
 	if asJSON {
 		v.out = io.Discard
@@ -253,7 +304,7 @@ func (s *session) answer(ctx context.Context, t *gateway.Turn, asJSON bool) erro
 		model = s.flags.model
 	}
 	return s.printJSON(reply{
-		Answer: v.text.String(), Model: model, Finish: string(out.Finish), Rounds: out.Rounds, Calls: v.calls, Usage: out.Usage,
+		Answer: v.text.String(), Model: model, Finish: string(out.Finish), Rounds: out.Rounds, Calls: v.calls, Usage: out.Usage, Session: id,
 	})
 }
 

@@ -45,9 +45,11 @@ func (s *session) newServe() *cobra.Command {
 	s.codeFlags(f)
 	s.limitFlags(f, func(config.Name) bool { return true })
 	s.upstreamFlags(f)
+	s.storeFlags(f)
 	f.StringVar(&s.flags.host, "host", defaultHost, "address to listen on")
 	f.IntVar(&s.flags.port, "port", defaultPort, "port to listen on; 0 takes a free one")
 	f.BoolVar(&s.flags.insecure, "insecure", false, "listen beyond this machine although no keys are asked for")
+	f.BoolVar(&s.flags.noAuth, "no-auth", false, "let who reaches a server of this machine see its sessions without a key (/api/admin)")
 	f.StringVar(&s.flags.record, "record", "", "directory to record each turn's requests and rounds in, credentials taken out")
 	return cmd
 }
@@ -61,6 +63,9 @@ func (s *session) serve(ctx context.Context) error {
 	}
 	if settings.Keys, err = s.file.accessKeys(); err != nil {
 		return err
+	}
+	if settings.NoAuth && len(settings.Keys) > 0 {
+		return fault.Usage("--no-auth: this server asks for keys: give one of them admin = true, or leave --no-auth out")
 	}
 	settings.Scripts.FilesURL = app.ArtifactsURL
 	logger, err := s.logger(slog.LevelInfo)
@@ -80,13 +85,19 @@ func (s *session) serve(ctx context.Context) error {
 	return serveAndWatch(ctx, a, l, logger)
 }
 
-// serveAndWatch serves, and keeps the skills as their folders are meanwhile.
+// serveAndWatch serves, keeps the skills as their folders are meanwhile, and ends turns
+// that other processes left.
 func serveAndWatch(ctx context.Context, a *app.App, l net.Listener, logger *slog.Logger) error {
 	ctx, stop := context.WithCancel(ctx)
-	watching := make(chan error, 1)
+	watching, settled := make(chan error, 1), make(chan struct{})
 	go func() { watching <- a.Watch(ctx) }()
+	go func() {
+		defer close(settled)
+		a.Settle(ctx)
+	}()
 	err := a.Server(app.Loopback(l)).Serve(ctx, l)
 	stop()
+	<-settled
 	if watchErr := <-watching; watchErr != nil && !errors.Is(watchErr, context.Canceled) {
 		logger.Warn("skills were not watched to the end", "error", watchErr)
 	}
@@ -106,6 +117,10 @@ func (s *session) listen(ctx context.Context, keys int) (net.Listener, error) {
 		_ = l.Close() // nothing came in yet
 		return nil, fault.Usage("--host %s reaches beyond this machine and no keys are asked for: make one with metier keys new NAME, or add --insecure if everybody who reaches it may use the model", s.flags.host)
 	}
+	if !app.Loopback(l) && s.flags.noAuth {
+		_ = l.Close() // nothing came in yet
+		return nil, fault.Usage("--no-auth: --host %s reaches beyond this machine: give a key admin = true in its place", s.flags.host)
+	}
 	return l, nil
 }
 
@@ -122,6 +137,7 @@ func network(host string) string {
 func (s *session) welcome(a *app.App, l net.Listener) {
 	s.sayFiles()
 	fmt.Fprintf(s.std.Err, "upstream: %s\n", a.Chosen)
+	s.sayStore(a)
 	if n := len(a.Settings.Keys); n > 0 {
 		fmt.Fprintf(s.std.Err, "keys: %d; a request needs one\n", n)
 	}

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -87,6 +88,10 @@ func opens(flag string, values []string) string {
 	switch flag {
 	case "insecure":
 		return when(on, "let everybody in")
+	case "no-auth":
+		return when(on, "show sessions to everybody on this machine")
+	case flagDB:
+		return when(!below(values[0]), "say that conversations are kept outside its folder")
 	case flagAllowExec:
 		return when(on, "have scripts run")
 	case flagAllowNetwork:
@@ -167,4 +172,21 @@ func onThisMachine(address string) bool {
 	}
 	ip, err := netip.ParseAddr(u.Hostname())
 	return err == nil && ip.IsLoopback()
+}
+
+// below reports whether a path is in the working directory or under it, where a file that
+// was found lies.
+func below(path string) bool {
+	if strings.Contains(path, "://") {
+		return false
+	}
+	wd, err := os.Getwd()
+	if err != nil {
+		return false
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(wd, path)
+	}
+	rel, err := filepath.Rel(wd, path)
+	return err == nil && filepath.IsLocal(rel)
 }

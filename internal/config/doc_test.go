@@ -36,6 +36,7 @@ func TestDocumentation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		ReadTop(d)
 		ReadServe(d)
 		ReadSkills(d)
 		ReadCode(d)

@@ -17,6 +17,8 @@ type Key struct {
 	Skills []string
 	// Models are those that the key may use; none means all.
 	Models []string
+	// Admin: the key's holder sees the sessions of all callers.
+	Admin bool
 	// From names the section and its place, for errors.
 	From string
 }
@@ -56,6 +58,7 @@ func ReadKeys(d *Document) []Key {
 		}
 		k.Skills = readSkillNames(t, "skills")
 		t.Strings("models", &k.Models)
+		t.Bool("admin", &k.Admin)
 		keys = append(keys, k)
 	}
 	return keys

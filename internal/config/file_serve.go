@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 )
@@ -23,6 +24,7 @@ func ReadServe(d *Document) []Setting {
 	s.text("host")
 	s.number("port", 0, 65535)
 	s.yes("insecure")
+	s.yes("no-auth")
 	s.path("record")
 	s.text("upstream")
 	s.text("upstream-type")
@@ -31,6 +33,36 @@ func ReadServe(d *Document) []Setting {
 	s.yes("log-json")
 	s.limits(func(l Limit) bool { return !aboutSkills(l) && !aboutCode(l) })
 	return s.read
+}
+
+// ReadTop reads the keys that stand before all sections.
+func ReadTop(d *Document) []Setting {
+	s := settings{table: d.Top()}
+	s.database("db")
+	return s.read
+}
+
+// database reads a path, the URL of a server, or a word. A URL with a password is refused:
+// a file is no place for one.
+func (s *settings) database(key string) {
+	var v string
+	if !s.table.String(key, &v) {
+		return
+	}
+	switch u, err := url.Parse(v); {
+	case v == "memory":
+	case !strings.Contains(v, "://"):
+		v = resolve(s.table.At(key), v)
+	case err != nil:
+		s.table.Problem(key, "this is no URL: it looks like postgres://user@host/database")
+		return
+	default:
+		if _, has := u.User.Password(); has || u.Query().Has("password") {
+			s.table.Problem(key, "a password does not belong in a file: put the whole URL into the variable METIER_DB and leave the key out")
+			return
+		}
+	}
+	s.add(key, v)
 }
 
 // aboutSkills reports whether a limit stands in [skills] rather than [serve].
@@ -43,7 +75,7 @@ type settings struct {
 }
 
 func (s *settings) add(key string, values ...string) {
-	from := fmt.Sprintf("%s: %s %s", s.table.At(key), s.table.title(), key)
+	from := fmt.Sprintf("%s: %s", s.table.At(key), strings.TrimSpace(s.table.title()+" "+key))
 	s.read = append(s.read, Setting{Flag: key, Values: values, From: from})
 }
 

@@ -23,8 +23,11 @@ type Table struct {
 	named    map[string]map[string]*Table
 }
 
-// title is how errors name the table; it is not for the top of the file.
+// title is how errors name the table; empty for the top of the file.
 func (t *Table) title() string {
+	if len(t.path) == 0 {
+		return ""
+	}
 	var parts []string
 	for _, p := range t.path {
 		parts = append(parts, quoteKey(p))

@@ -1,6 +1,6 @@
 // Package gateway takes one stateless request through the machine: it selects
-// skills, has the block and the tools made for them, opens a journal in memory,
-// and drives the turn.
+// skills, has the block and the tools made for them, opens a journal, in memory or that
+// of its conversation, and drives the turn.
 //
 // Every chat door uses it and adds nothing to it. It knows no dialect and holds
 // no loop; what it keeps between requests is in a continuity store.
@@ -111,6 +111,9 @@ type Request struct {
 	// Conversation is the code work that the request goes on with; nil is a workspace
 	// of its own, gone when the turn has ended.
 	Conversation *code.Conversation
+	// Journal keeps the turn with those before it of the same conversation; nil keeps it
+	// as long as it runs.
+	Journal Journal
 	// Notes are told behind messages of such a conversation, by their place among those
 	// of the request. It is asked only where tools can reach the files that it tells of:
 	// elsewhere a note of them would be a lie.
@@ -303,11 +306,12 @@ func (t *Turn) conversation() string {
 
 // drive runs the machine and keeps where it ended.
 func (t *Turn) drive(ctx context.Context, emit func(turn.Signal) error) error {
-	d, state, err := t.open(ctx)
+	d, state, release, err := t.begin(ctx)
 	if err != nil {
 		t.outcome.Reason = turn.Failed
 		return err
 	}
+	defer release(ctx)
 	t.state = state
 	t.outcome, err = d.Run(ctx, state, emit)
 	return err

@@ -24,7 +24,7 @@ func (t *Turn) Preview(ctx context.Context) (*llm.Request, error) {
 // that was read stays read.
 func (t *Turn) Messages() []llm.Message { return t.state.Path().Messages() }
 
-// open makes the turn's journal, folds what it begins with, and makes the driver
+// open makes a journal in memory, folds what the turn begins with, and makes the driver
 // that goes on from there.
 func (t *Turn) open(ctx context.Context) (*turn.Driver, *turn.State, error) {
 	o := t.gateway.o
@@ -34,16 +34,18 @@ func (t *Turn) open(ctx context.Context) (*turn.Driver, *turn.State, error) {
 		return nil, nil, err
 	}
 	var state turn.State
-	for e, err := range log.Read(ctx, 0) {
-		if err != nil {
-			return nil, nil, err
-		}
-		state = state.Apply(e)
+	if err := fold(ctx, log, 0, &state); err != nil {
+		return nil, nil, err
 	}
+	return t.driver(log, at), &state, nil
+}
+
+func (t *Turn) driver(log journal.Log, at journal.Position) *turn.Driver {
+	o := t.gateway.o
 	return &turn.Driver{
 		Log: log, At: at, Provider: o.Provider, Tools: t.tools, Host: o.Host,
 		Header: t.header(), Logger: o.Logger, Progress: t.request.Progress,
-	}, &state, nil
+	}
 }
 
 // header is what goes upstream with each generation. A turn with tools of the host

@@ -74,6 +74,16 @@ func (t Tree) Len() int {
 	return t.last.count
 }
 
+// Nodes lists all nodes, on all branches, in the order in which they were added.
+func (t Tree) Nodes() []*Node {
+	nodes := make([]*Node, 0, t.Len())
+	for n := t.last; n != nil; n = n.earlier {
+		nodes = append(nodes, n)
+	}
+	slices.Reverse(nodes)
+	return nodes
+}
+
 // Find is the node of an id. Where several events brought the same id it is the newest.
 func (t Tree) Find(id NodeID) (*Node, bool) {
 	n, err := t.find(id)

@@ -61,6 +61,8 @@ func openPostgres(ctx context.Context, o Options) (*postgres, error) {
 	return p, nil
 }
 
+func (p *postgres) named() string { return p.name }
+
 func (p *postgres) read() queries { return p.on }
 
 func (p *postgres) write(ctx context.Context, _ durability, fn func(context.Context, queries) error) error {

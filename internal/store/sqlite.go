@@ -80,6 +80,8 @@ func dsn(path string, pragmas ...string) string {
 	return u.String()
 }
 
+func (s *sqlite) named() string { return s.path }
+
 func (s *sqlite) read() queries { return s.cached }
 
 func (s *sqlite) write(ctx context.Context, d durability, fn func(context.Context, queries) error) error {

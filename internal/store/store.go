@@ -76,6 +76,8 @@ type engine interface {
 	// listen tells of appends of other processes until ctx ends; nil where the database
 	// cannot.
 	listen(ctx context.Context, heard func(key, int64))
+	// named is the database for people, without a password.
+	named() string
 	close() error
 }
 
@@ -106,6 +108,9 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 func IsPostgres(url string) bool {
 	return strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://")
 }
+
+// Name is the database for people: its path, or its address without a password.
+func (db *DB) Name() string { return db.engine.named() }
 
 // Close waits for what is being written and gives everything back.
 func (db *DB) Close() error {

@@ -68,6 +68,12 @@ func (s State) Seq() int64 { return s.seq }
 // TurnID is the turn that the state is in.
 func (s State) TurnID() string { return s.turnID }
 
+// Open reports whether a turn has begun and not ended: somebody has to go on with it.
+func (s State) Open() bool { return s.start != nil && s.ended == nil }
+
+// Tree is all that was said, on every branch.
+func (s State) Tree() journal.Tree { return s.tree }
+
 // Path is the conversation as it stands.
 func (s State) Path() journal.Path { return s.tree.Path() }
 

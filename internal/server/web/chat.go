@@ -72,6 +72,7 @@ func (d *Door) prepare(ctx context.Context, r *http.Request, req *request, x *se
 	if x.work != nil {
 		in.Conversation, in.Notes = x.work, x.notes
 	}
+	in.Journal = x.journal()
 	t, err := g.Prepare(ctx, in)
 	return t, warnings, err
 }

@@ -9,16 +9,19 @@ import (
 	"github.com/metier-run/metier/internal/code"
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/fault"
+	"github.com/metier-run/metier/internal/gateway"
 )
 
 // SessionOptions set up [Sessions].
 type SessionOptions struct {
 	// Code gives each session a workspace; nil gives none.
-	Code   *code.Service
-	Limits config.Values
-	Now    func() time.Time
-	NewID  func() string
-	Logger *slog.Logger
+	Code *code.Service
+	// Journal is what keeps a session's turns, by its id; nil for one that keeps none.
+	Journal func(id string) gateway.Journal
+	Limits  config.Values
+	Now     func() time.Time
+	NewID   func() string
+	Logger  *slog.Logger
 }
 
 // Sessions are those of all callers. Each belongs to one, who alone can name it, and
@@ -290,6 +293,14 @@ type session struct {
 
 	gone  chan struct{} // closed when the workspace is gone
 	files files
+}
+
+// journal keeps the session's turns; nil keeps none.
+func (x *session) journal() gateway.Journal {
+	if x.sessions.o.Journal == nil {
+		return nil
+	}
+	return x.sessions.o.Journal(x.id)
 }
 
 // expire ends a session that was not used for long.

@@ -1,0 +1,240 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/metier-run/metier/internal/access"
+	"github.com/metier-run/metier/internal/config"
+	"github.com/metier-run/metier/internal/continuity"
+	"github.com/metier-run/metier/internal/fault"
+	"github.com/metier-run/metier/internal/gateway"
+	"github.com/metier-run/metier/internal/journal"
+	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/store"
+	"github.com/metier-run/metier/internal/turn"
+)
+
+// MemoryDB as the database keeps nothing longer than the process.
+const MemoryDB = "memory"
+
+// dbFile is the database in METIER_HOME.
+const dbFile = "metier.db"
+
+// db is the database's URL or path; empty for none.
+func (s Settings) db() config.Secret {
+	switch {
+	case s.DB.Reveal() == MemoryDB, s.DB.IsZero() && s.Home == "":
+		return config.Secret{}
+	case s.DB.IsZero():
+		return config.NewSecret(filepath.Join(s.Home, dbFile))
+	}
+	return s.DB
+}
+
+// DBPath is the file of the database; empty when it is none.
+func (s Settings) DBPath() string {
+	if url := s.db().Reveal(); !store.IsPostgres(url) {
+		return url
+	}
+	return ""
+}
+
+// OpenStore opens the database that the settings mean. It is nil where nothing is to be
+// kept, and where nobody named a database and METIER_HOME cannot be written: warning says
+// so then.
+func OpenStore(ctx context.Context, s Settings, logger *slog.Logger) (db *store.DB, warning string, err error) {
+	url := s.db()
+	if url.IsZero() {
+		return nil, "", nil
+	}
+	db, err = store.Open(ctx, store.Options{URL: url, Limits: s.Limits, Now: time.Now, NewID: ids{}.NewID, Logger: logger})
+	if err != nil && s.DB.IsZero() && readOnly(s.Home) {
+		return nil, fmt.Sprintf("%s cannot be written: sessions and what is remembered end with this process; set METIER_HOME to a folder of yours, or name a database with --db", s.Home), nil
+	}
+	return db, "", err
+}
+
+// readOnly reports whether a folder cannot be written, or not be made.
+func readOnly(dir string) bool {
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		var f *os.File
+		if f, err = os.CreateTemp(dir, "try-*"); err == nil {
+			_ = f.Close() // nothing was written
+			_ = os.Remove(f.Name())
+			return false
+		}
+	}
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// openStore opens the database, and what remembers for clients that keep nothing.
+func (a *App) openStore(ctx context.Context) (continuity.Store, error) {
+	s := a.Settings
+	bounds := continuity.Bounds{
+		Bytes: s.Limits.Get(config.ContinuityBytes), Entries: s.Limits.Int(config.ContinuityCount), Age: s.Limits.Duration(config.ContinuityAge),
+	}
+	var err error
+	if a.Store, a.StoreWarning, err = OpenStore(ctx, s, a.logger); err != nil {
+		return nil, err
+	}
+	if a.Store == nil {
+		return continuity.NewMemory(bounds, time.Now), nil
+	}
+	a.continuity = a.Store.NewContinuity(bounds)
+	return a.continuity, nil
+}
+
+// closeStore is the last thing to be closed: turns write until they end.
+func (a *App) closeStore() {
+	if a.continuity != nil {
+		a.continuity.Close()
+	}
+	if a.Store == nil {
+		return
+	}
+	if err := a.Store.Close(); err != nil {
+		a.logger.Error("database not closed", "error", err)
+	}
+}
+
+// Session names the durable conversation of an id, made with its first turn; nil where
+// nothing is kept. origin is the surface that the conversation is on.
+func (a *App) Session(id, origin string) gateway.Journal {
+	if a.Store == nil {
+		return nil
+	}
+	return durable{db: a.Store, id: id, origin: origin, logger: a.logger}
+}
+
+// NewSessionID makes an id of a session.
+func (a *App) NewSessionID() string { return "ses_" + a.host.NewID() }
+
+// durable is a conversation in the database.
+type durable struct {
+	db         *store.DB
+	id, origin string
+	logger     *slog.Logger
+}
+
+// Open takes the session for one turn.
+func (d durable) Open(ctx context.Context) (journal.Log, journal.Position, func(context.Context), error) {
+	caller := access.FromContext(ctx)
+	l := d.db.Log(caller.Tenant, d.id)
+	h, err := l.Hold(ctx)
+	if errors.Is(err, store.ErrNoSession) {
+		_, err = d.db.CreateSession(ctx, caller.Tenant, d.id, journal.Draft{Data: journal.SessionCreated{Owner: caller.ID, Origin: d.origin}})
+		if err == nil || errors.Is(err, store.ErrExists) {
+			h, err = l.Hold(ctx)
+		}
+	}
+	if errors.Is(err, store.ErrHeld) {
+		e := fault.Wrap(err, fault.Conflict, "the session %s is still answering: wait until its turn has ended", d.id)
+		e.Detail = "session_busy"
+		return nil, journal.Position{}, nil, e
+	}
+	if err != nil {
+		return nil, journal.Position{}, nil, err
+	}
+	return l, h.At, func(ctx context.Context) {
+		if err := h.Release(ctx); err != nil {
+			d.logger.WarnContext(ctx, "session stays in use for a while", "session", d.id, "error", err)
+		}
+	}, nil
+}
+
+// Conversation is what was said in a session, along its active path, hidden rounds
+// included. It fails with [fault.NotFound].
+func (a *App) Conversation(ctx context.Context, tenant, id string) ([]llm.Message, error) {
+	if a.Store == nil {
+		return nil, fault.New(fault.Unavailable, "sessions are not kept here: name a database with --db")
+	}
+	var s turn.State
+	for e, err := range a.Store.Log(tenant, id).Read(ctx, 0) {
+		if err != nil {
+			return nil, noSession(id, err)
+		}
+		s = s.Apply(e)
+	}
+	return s.Path().Messages(), nil
+}
+
+func noSession(id string, err error) error {
+	if !errors.Is(err, store.ErrNoSession) {
+		return err
+	}
+	e := fault.Wrap(err, fault.NotFound, "there is no session %q: metier sessions list shows those that there are", id)
+	e.Detail = "session_not_found"
+	return e
+}
+
+// settleMany is how many sessions are settled at once.
+const settleMany = 100
+
+// Settle ends the turns of processes that are gone, now and then until ctx ends.
+func (a *App) Settle(ctx context.Context) {
+	if a.Store == nil {
+		return
+	}
+	tick := time.NewTicker(a.Settings.Limits.Duration(config.SessionHold))
+	defer tick.Stop()
+	for {
+		if err := a.settle(ctx); err != nil && ctx.Err() == nil {
+			a.logger.WarnContext(ctx, "turns of processes that are gone stay open", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (a *App) settle(ctx context.Context) error {
+	found, err := a.Store.Orphans(ctx, settleMany)
+	if err != nil {
+		return err
+	}
+	for _, s := range found {
+		err = errors.Join(err, a.settleOne(ctx, s))
+	}
+	return err
+}
+
+// settleOne ends a turn that nobody runs. Another process may be quicker.
+func (a *App) settleOne(ctx context.Context, s store.Session) error {
+	l := a.Store.Log(s.Tenant, s.ID)
+	h, err := l.Hold(ctx)
+	if errors.Is(err, store.ErrHeld) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, h.Release(ctx)) }()
+	var state turn.State
+	for e, err := range l.Read(ctx, 0) {
+		if err != nil {
+			return err
+		}
+		state = state.Apply(e)
+	}
+	drafts := gateway.Abandon(state)
+	if len(drafts) == 0 {
+		return nil
+	}
+	if _, err = l.Append(ctx, h.At, drafts...); err != nil {
+		return err
+	}
+	a.logger.InfoContext(ctx, "ended a turn whose process is gone", "session", s.ID, "turn", cmp.Or(state.TurnID(), "?"))
+	return nil
+}

@@ -1,0 +1,341 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metier-run/metier/internal/access"
+	"github.com/metier-run/metier/internal/app"
+	"github.com/metier-run/metier/internal/config"
+	"github.com/metier-run/metier/internal/fault"
+	"github.com/metier-run/metier/internal/journal"
+	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/server/sessions"
+	"github.com/metier-run/metier/internal/store"
+)
+
+func (s *session) newSessions() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "sessions",
+		Short: "Look at conversations that are kept",
+		Args:  cobra.ArbitraryArgs,
+		// One slip of two letters is still understood.
+		SuggestionsMinimumDistance: 2,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return unknownCommand(cmd, args[0])
+		},
+	}
+	cmd.AddCommand(s.newSessionsList(), s.newSessionsShow(), s.newSessionsEvents())
+	return cmd
+}
+
+// listFlags are those of metier sessions list.
+type listFlags struct {
+	agent, status, cursor string
+	limit                 int
+	asJSON                bool
+}
+
+func (s *session) newSessionsList() *cobra.Command {
+	var f listFlags
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List sessions, the latest first",
+		Example: "  metier sessions list\n" +
+			"  metier sessions list --status running --json\n" +
+			"  metier sessions list --db postgres://localhost/metier",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return s.withStore(cmd.Context(), func(ctx context.Context, db *store.DB) error {
+				return s.listSessions(ctx, db, f)
+			})
+		},
+	}
+	set := cmd.Flags()
+	s.storeFlags(set)
+	set.StringVar(&f.agent, "agent", "", "only sessions of this agent")
+	set.StringVar(&f.status, "status", "", "only sessions that are idle, running, waiting or ended")
+	set.IntVar(&f.limit, "limit", config.Values{}.Int(config.SessionPage), "how many at most")
+	set.StringVar(&f.cursor, "cursor", "", "where the page before ended")
+	set.BoolVar(&f.asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (s *session) listSessions(ctx context.Context, db *store.DB, f listFlags) error {
+	statuses := []journal.Status{"", journal.Idle, journal.Running, journal.Waiting, journal.Ended}
+	if !slices.Contains(statuses, journal.Status(f.status)) {
+		return fault.Usage("--status %s: give idle, running, waiting or ended", f.status)
+	}
+	if f.limit < 1 {
+		return fault.Usage("--limit %d: give a number from 1", f.limit)
+	}
+	page := sessions.Page{Sessions: []sessions.Row{}}
+	if db != nil {
+		var err error
+		q := store.Query{Tenant: access.DefaultTenant, Agent: f.agent, Status: journal.Status(f.status), Limit: f.limit, Cursor: f.cursor}
+		if page, err = sessions.List(ctx, db, q); err != nil {
+			return err
+		}
+	}
+	if f.asJSON {
+		return s.printJSON(page)
+	}
+	if len(page.Sessions) == 0 {
+		fmt.Fprintln(s.std.Err, "there are no such sessions; metier run and metier chat begin one")
+		return nil
+	}
+	w := tabwriter.NewWriter(s.std.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SESSION\tSTATUS\tTURNS\tCHANGED\tFROM\tTITLE")
+	for _, r := range page.Sessions {
+		from := r.Origin
+		if r.Agent != "" {
+			from = r.Agent
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\n", r.SessionID, r.Status, r.Turns, shownTime(r.UpdatedAt), printable(from), printable(r.Title))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if page.NextCursor != "" {
+		fmt.Fprintf(s.std.Err, "there are more: add --cursor %s\n", page.NextCursor)
+	}
+	return nil
+}
+
+// shownTime is a time as a person here reads it.
+func shownTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }
+
+func (s *session) newSessionsShow() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show ID",
+		Short: "Show what was said in a session",
+		Long: "Show what was said in a session, along the branch that it stands on, with the calls of the model and what\n" +
+			"answered them. --json prints all of it, and the tree of all branches.",
+		Example: "  metier sessions show ses_01KB…",
+		Args:    between(1, 1, "the id of a session"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return s.withStore(cmd.Context(), func(ctx context.Context, db *store.DB) error {
+				if db == nil {
+					return noSuchSession(args[0])
+				}
+				found, err := sessions.Show(ctx, db, access.DefaultTenant, args[0])
+				if errors.Is(err, store.ErrNoSession) {
+					return noSuchSession(args[0])
+				}
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return s.printJSON(found)
+				}
+				s.showSession(found)
+				return nil
+			})
+		},
+	}
+	s.storeFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func noSuchSession(id string) error {
+	return fmt.Errorf("there is no session %q: metier sessions list shows those that there are", id)
+}
+
+func (s *session) showSession(x sessions.Session) {
+	w := s.std.Out
+	fmt.Fprintf(w, "session  %s\nstatus   %s\nbegun    %s\nchanged  %s\nturns    %d\n", x.SessionID, x.Status, shownTime(x.CreatedAt), shownTime(x.UpdatedAt), x.Turns)
+	if x.Model != "" {
+		fmt.Fprintf(w, "model    %s\n", printable(x.Model))
+	}
+	if x.Usage.Total > 0 {
+		fmt.Fprintf(w, "tokens   %d in, %d out\n", x.Usage.Input, x.Usage.Output)
+	}
+	if other := len(x.Tree) - len(x.Messages); other > 0 {
+		fmt.Fprintf(w, "messages %d, and %d on other branches\n", len(x.Messages), other)
+	}
+	for _, m := range x.Messages {
+		fmt.Fprintf(w, "\n--- %s ---\n", m.Role)
+		if m.Text != "" {
+			fmt.Fprintln(w, shownText(m.Text))
+		}
+		for _, c := range m.Calls {
+			fmt.Fprintf(w, "[calls %s %s]\n", printable(c.Name), shownText(c.Arguments))
+		}
+	}
+}
+
+// shownText is a text of several lines that cannot steer the terminal.
+func shownText(text string) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = printable(strings.ReplaceAll(line, "\t", "    "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// eventFlags are those of metier sessions events.
+type eventFlags struct {
+	from   int64
+	follow bool
+	asJSON bool
+}
+
+func (s *session) newSessionsEvents() *cobra.Command {
+	var f eventFlags
+	cmd := &cobra.Command{
+		Use:   "events ID",
+		Short: "Print the events of a session",
+		Long: "Print the events of a session, one a line. With --follow those that come are printed, too, also when another\n" +
+			"process makes them, until you press Ctrl-C.",
+		Example: "  metier sessions events ses_01KB…\n" +
+			"  metier sessions events ses_01KB… --from 12 --follow --json",
+		Args: between(1, 1, "the id of a session"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return s.withStore(cmd.Context(), func(ctx context.Context, db *store.DB) error {
+				if db == nil {
+					return noSuchSession(args[0])
+				}
+				return s.printEvents(ctx, db, args[0], f)
+			})
+		},
+	}
+	set := cmd.Flags()
+	s.storeFlags(set)
+	set.Int64Var(&f.from, "from", 1, "number of the first event")
+	set.BoolVarP(&f.follow, "follow", "f", false, "wait for more")
+	set.BoolVar(&f.asJSON, "json", false, "print one JSON object a line")
+	return cmd
+}
+
+func (s *session) printEvents(ctx context.Context, db *store.DB, id string, f eventFlags) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	l := db.Log(access.DefaultTenant, id)
+	var events iter.Seq2[journal.Event, error]
+	if events = l.Read(ctx, f.from-1); f.follow {
+		events = l.Follow(ctx, f.from-1)
+	}
+	for e, err := range events {
+		switch {
+		case errors.Is(err, store.ErrNoSession):
+			return noSuchSession(id)
+		case err != nil && f.follow && ctx.Err() != nil:
+			return nil // the person has seen enough
+		case err != nil:
+			return err
+		}
+		if err := s.printEvent(id, e, f.asJSON); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *session) printEvent(id string, e journal.Event, asJSON bool) error {
+	if !asJSON {
+		_, err := fmt.Fprintf(s.std.Out, "%5d  %s  %-18s %s\n", e.Seq, shownTime(e.At), e.Data.Kind(), gist(e.Data))
+		return err
+	}
+	frame, err := sessions.FrameOf(id, e)
+	if err != nil {
+		return err
+	}
+	b, err := frame.Encode()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(s.std.Out, "%s\n", b)
+	return err
+}
+
+// gist is what an event tells, in a few words.
+func gist(d journal.Data) string {
+	switch d := d.(type) {
+	case journal.SessionCreated:
+		return "from " + printable(d.Origin)
+	case journal.MessagesAdded:
+		last := d.Entries[len(d.Entries)-1].Message
+		return fmt.Sprintf("%s, the last: %s %s", plural(len(d.Entries), "message"), last.Role, clipped(last.Text()))
+	case journal.HeadMoved:
+		return "to " + printable(string(d.To))
+	case journal.TurnStarted:
+		return "model " + printable(d.Model)
+	case journal.TurnEnded:
+		return strings.TrimSpace(string(d.Reason) + " " + clipped(d.Error))
+	case journal.GenerateRequested:
+		return fmt.Sprintf("round %d, attempt %d", d.Round, d.Attempt)
+	case journal.GenerateEnded:
+		return fmt.Sprintf("%s%s", clipped(d.Reply.Message.Text()), shownCalls(d.Reply.Message.Calls))
+	case journal.GenerateFailed:
+		return clipped(d.Error)
+	case journal.InvokeRequested:
+		return fmt.Sprintf("%s %s", printable(d.Call.Name), clipped(d.Call.Arguments))
+	case journal.InvokeEnded:
+		return clipped(d.Result.Text)
+	}
+	return ""
+}
+
+func shownCalls(calls []llm.Call) string {
+	var b strings.Builder
+	for _, c := range calls {
+		fmt.Fprintf(&b, " [calls %s]", printable(c.Name))
+	}
+	return b.String()
+}
+
+// clipped is the beginning of a text, in one line.
+func clipped(text string) string {
+	const most = 80
+	line := []rune(printable(strings.Join(strings.Fields(text), " ")))
+	if len(line) > most {
+		return string(line[:most]) + "…"
+	}
+	return string(line)
+}
+
+// withStore opens the database for a command that only looks. It is nil when nobody named
+// one and there is none yet.
+func (s *session) withStore(ctx context.Context, do func(context.Context, *store.DB) error) (err error) {
+	home, err := homeDir()
+	if err != nil {
+		return err
+	}
+	logger, err := s.logger(slog.LevelError)
+	if err != nil {
+		return err
+	}
+	settings := app.Settings{Home: home, DB: config.NewSecret(s.flags.db)}
+	path := settings.DBPath()
+	if _, statErr := os.Stat(path); path != "" && errors.Is(statErr, fs.ErrNotExist) {
+		if s.flags.db == "" {
+			return do(ctx, nil)
+		}
+		return fault.Usage("--db %s: there is no such database", shownPath(s.flags.db))
+	}
+	db, _, err := app.OpenStore(ctx, settings, logger)
+	if err != nil {
+		return err
+	}
+	if db == nil {
+		return do(ctx, nil)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return do(ctx, db)
+}
