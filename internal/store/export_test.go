@@ -1,6 +1,19 @@
 package store
 
-import "context"
+import (
+	"context"
+	"io/fs"
+)
+
+// WithTables are options whose tables are made by other statements, of the folder of the
+// database's kind.
+func (o Options) WithTables(statements fs.FS) Options {
+	o.tables = statements
+	return o
+}
+
+// Statements are those of this build.
+func Statements(folder string) (fs.FS, error) { return fs.Sub(migrations, "migrations/"+folder) }
 
 // Exec runs a statement of a test.
 func (db *DB) Exec(ctx context.Context, statement string, args ...any) error {

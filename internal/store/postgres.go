@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -50,7 +51,7 @@ func openPostgres(ctx context.Context, o Options) (*postgres, error) {
 	p.pool.SetMaxOpenConns(most)
 	p.pool.SetMaxIdleConns(most)
 	p.pool.SetConnMaxIdleTime(5 * time.Minute)
-	t, err := p.tables()
+	t, err := p.tables(o.tables)
 	if err == nil {
 		err = migrate(ctx, p.pool, t, o.Logger)
 	}
@@ -160,23 +161,27 @@ func (p *postgres) explain(err error) error {
 }
 
 // tables is how the tables of a server are changed: by one process at a time.
-func (p *postgres) tables() (tables, error) {
+func (p *postgres) tables(from fs.FS) (tables, error) {
 	locker, err := lock.NewPostgresSessionLocker()
 	if err != nil {
 		return tables{}, err
 	}
 	return tables{
-		dialect: goose.DialectPostgres, folder: "postgres", name: p.name,
+		dialect: goose.DialectPostgres, folder: "postgres", from: from, name: p.name,
 		options: []goose.ProviderOption{goose.WithSessionLocker(locker)}, backup: p.backup,
 	}, nil
 }
 
 // backup copies the tables into a schema of their own.
 func (p *postgres) backup(ctx context.Context, db *sql.DB, version int64, logger *slog.Logger) error {
-	schema := fmt.Sprintf("metier_backup_v%d", version)
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
 	if err != nil {
 		return err
+	}
+	// One server may hold the tables of several installations, each in its own schema.
+	var schema string
+	if err := tx.QueryRowContext(ctx, "SELECT quote_ident(current_schema() || $1)", fmt.Sprintf("_backup_v%d", version)).Scan(&schema); err != nil {
+		return errors.Join(err, tx.Rollback())
 	}
 	statements := []string{"DROP SCHEMA IF EXISTS " + schema + " CASCADE", "CREATE SCHEMA " + schema}
 	for _, t := range []string{"sessions", "events", "blobs", "continuity"} {

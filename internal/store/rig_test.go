@@ -4,12 +4,14 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
 	"github.com/metier-run/metier/internal/config"
@@ -131,4 +133,27 @@ func read(t *testing.T, l journal.Log, after int64) []journal.Event {
 		events = append(events, e)
 	}
 	return events
+}
+
+// cut ends all connections to the server but the one that says so.
+func (p place) cut(t *testing.T) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), p.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	_, err = conn.Exec(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND application_name = current_setting('application_name')")
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// backupSchema is where tables are copied to before they change.
+func (p place) backupSchema() string {
+	u, err := url.Parse(p.url)
+	if err != nil {
+		panic(err)
+	}
+	return u.Query().Get("search_path") + "_backup_v1"
 }

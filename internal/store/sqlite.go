@@ -44,7 +44,7 @@ func openSQLite(ctx context.Context, o Options) (*sqlite, error) {
 		return nil, fmt.Errorf("store: open %s: %w", path, err)
 	}
 	s.writes.SetMaxOpenConns(1)
-	if err := migrate(ctx, s.writes, sqliteTables(path), o.Logger); err != nil {
+	if err := migrate(ctx, s.writes, sqliteTables(path, o.tables), o.Logger); err != nil {
 		return nil, errors.Join(fmt.Errorf("store: open %s: %w", path, s.explain(err)), s.writes.Close())
 	}
 	if s.readers, err = sql.Open("sqlite", dsn(path, wait, "query_only(1)")); err != nil {
@@ -157,9 +157,9 @@ func (s *sqlite) explain(err error) error {
 }
 
 // sqliteTables is how tables of a file are changed.
-func sqliteTables(path string) tables {
+func sqliteTables(path string, from fs.FS) tables {
 	return tables{
-		dialect: "sqlite3", folder: "sqlite", name: path,
+		dialect: "sqlite3", folder: "sqlite", from: from, name: path,
 		backup: func(ctx context.Context, db *sql.DB, version int64, logger *slog.Logger) error {
 			return backupFile(ctx, db, path, version, logger)
 		},

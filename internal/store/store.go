@@ -16,6 +16,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"strings"
 	"time"
@@ -32,6 +33,8 @@ type Options struct {
 	// NewID makes an id that no other call of any process returns.
 	NewID  func() string
 	Logger *slog.Logger
+
+	tables fs.FS // in place of the statements of this build, for tests
 }
 
 // DB is an open database.

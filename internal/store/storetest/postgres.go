@@ -60,7 +60,8 @@ func Main(m *testing.M, durable bool) int {
 // errNone: there is no server and nothing to start one with.
 var errNone = errors.New("no PostgreSQL server: install Debian's package postgresql, or name one by " + Server)
 
-// Postgres names a new, empty schema for the test. Without a server the test is skipped.
+// Postgres names a new, empty schema for the test, whose connections have its name.
+// Without a server the test is skipped.
 func Postgres(t testing.TB) string {
 	t.Helper()
 	server := os.Getenv(Server)
@@ -79,6 +80,7 @@ func Postgres(t testing.TB) string {
 	}
 	q := u.Query()
 	q.Set("search_path", schema)
+	q.Set("application_name", schema)
 	u.RawQuery = q.Encode()
 	return u.String()
 }
