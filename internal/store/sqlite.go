@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -134,6 +135,9 @@ func (s *sqlite) explain(err error) error {
 	}
 	if errors.Is(err, fs.ErrPermission) {
 		return say("this user may not write %s: change its rights, or name another database with --db", s.path)
+	}
+	if errors.Is(err, syscall.EROFS) {
+		return say("the disk of %s is read-only: make it writable, or name another database with --db", s.path)
 	}
 	code, ok := sqliteCode(err)
 	if !ok {
