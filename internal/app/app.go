@@ -144,7 +144,7 @@ func Open(ctx context.Context, s Settings, logger *slog.Logger) (*App, error) {
 	a.Gateway = gateway.New(options)
 	a.sessions = doorweb.NewSessions(doorweb.SessionOptions{
 		Code: options.Code, Limits: s.Limits, Now: time.Now, NewID: a.NewSessionID, Logger: logger,
-		Journal: func(id string) gateway.Journal { return a.Session(id, "web") },
+		Journals: a.webJournals(),
 	})
 	return a, nil
 }

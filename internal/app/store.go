@@ -19,6 +19,7 @@ import (
 	"github.com/metier-run/metier/internal/gateway"
 	"github.com/metier-run/metier/internal/journal"
 	"github.com/metier-run/metier/internal/llm"
+	doorweb "github.com/metier-run/metier/internal/server/web"
 	"github.com/metier-run/metier/internal/store"
 	"github.com/metier-run/metier/internal/turn"
 )
@@ -113,7 +114,7 @@ func (a *App) Session(id, origin string) gateway.Journal {
 	if a.Store == nil {
 		return nil
 	}
-	return durable{db: a.Store, id: id, origin: origin, logger: a.logger}
+	return durable{db: a.Store, id: id, created: journal.SessionCreated{Origin: origin}, logger: a.logger}
 }
 
 // NewSessionID makes an id of a session.
@@ -121,19 +122,27 @@ func (a *App) NewSessionID() string { return "ses_" + a.host.NewID() }
 
 // durable is a conversation in the database.
 type durable struct {
-	db         *store.DB
-	id, origin string
-	logger     *slog.Logger
+	db      *store.DB
+	id      string
+	created journal.SessionCreated
+	logger  *slog.Logger
+}
+
+// begin makes the session, if it is not there.
+func (d durable) begin(ctx context.Context) error {
+	_, err := d.db.CreateSession(ctx, access.FromContext(ctx).Tenant, d.id, journal.Draft{Data: d.created})
+	if errors.Is(err, store.ErrExists) {
+		return nil
+	}
+	return err
 }
 
 // Open takes the session for one turn.
 func (d durable) Open(ctx context.Context) (journal.Log, journal.Position, func(context.Context), error) {
-	caller := access.FromContext(ctx)
-	l := d.db.Log(caller.Tenant, d.id)
+	l := d.db.Log(access.FromContext(ctx).Tenant, d.id)
 	h, err := l.Hold(ctx)
 	if errors.Is(err, store.ErrNoSession) {
-		_, err = d.db.CreateSession(ctx, caller.Tenant, d.id, journal.Draft{Data: journal.SessionCreated{Owner: caller.ID, Origin: d.origin}})
-		if err == nil || errors.Is(err, store.ErrExists) {
+		if err = d.begin(ctx); err == nil {
 			h, err = l.Hold(ctx)
 		}
 	}
@@ -150,6 +159,48 @@ func (d durable) Open(ctx context.Context) (journal.Log, journal.Position, func(
 			d.logger.WarnContext(ctx, "session stays in use for a while", "session", d.id, "error", err)
 		}
 	}, nil
+}
+
+// webJournals keep the sessions of the web stream; nil where nothing is kept.
+func (a *App) webJournals() doorweb.Journals {
+	if a.Store == nil {
+		return nil
+	}
+	return webJournals{a.Store, a.logger}
+}
+
+type webJournals struct {
+	db     *store.DB
+	logger *slog.Logger
+}
+
+// web is the origin of its sessions.
+const web = "web"
+
+// Begin makes the journal of a new session.
+func (j webJournals) Begin(ctx context.Context, id, owner string) error {
+	return j.durable(id, owner).begin(ctx)
+}
+
+func (j webJournals) durable(id, owner string) durable {
+	return durable{db: j.db, id: id, created: journal.SessionCreated{Owner: owner, Origin: web}, logger: j.logger}
+}
+
+// Has reports whether there is one of the owner's.
+func (j webJournals) Has(ctx context.Context, id, owner string) (bool, error) {
+	s, err := j.db.Session(ctx, access.FromContext(ctx).Tenant, id)
+	if errors.Is(err, store.ErrNoSession) {
+		return false, nil
+	}
+	return err == nil && s.Origin == web && s.Owner == owner, err
+}
+
+// Journal is what a session's turns are written to.
+func (j webJournals) Journal(id, owner string) gateway.Journal { return j.durable(id, owner) }
+
+// Remove removes one for ever.
+func (j webJournals) Remove(ctx context.Context, id string) error {
+	return j.db.DeleteSession(ctx, access.FromContext(ctx).Tenant, id)
 }
 
 // Conversation is what was said in a session, along its active path, hidden rounds

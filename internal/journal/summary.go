@@ -37,8 +37,8 @@ type Summary struct {
 	// Reason is how the last turn ended; empty before the first and while one is open.
 	Reason Reason `json:"reason,omitzero"`
 	// Turns counts all that were begun, Messages all nodes of the tree.
-	Turns    int       `json:"turns"`
-	Messages int       `json:"messages"`
+	Turns    int       `json:"turn_count"`
+	Messages int       `json:"message_count"`
 	Usage    llm.Usage `json:"usage,omitzero"`
 	Head     NodeID    `json:"head,omitzero"`
 	// CreatedAt and UpdatedAt are the times of the first and the last event.

@@ -59,12 +59,12 @@ const (
 	sqlMove = `UPDATE sessions SET seq = ?, agent = ?, status = ?, summary = ?, updated_at = ?
 		WHERE tenant = ? AND id = ? AND seq = ? AND fence = ?`
 	sqlAddEvent = `INSERT INTO events (tenant, session, seq, schema, at, turn, anchor, kind, data, blob)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''))`
 	sqlAddBlob = `INSERT INTO blobs (tenant, digest, bytes, created_at) VALUES (?, ?, ?, ?)
 		ON CONFLICT (tenant, digest) DO NOTHING`
 	sqlPlace  = `SELECT seq, fence, summary FROM sessions WHERE tenant = ? AND id = ?`
-	sqlEvents = `SELECT e.seq, e.schema, e.at, e.turn, e.anchor, e.kind, e.data, e.blob, b.bytes
-		FROM events e LEFT JOIN blobs b ON b.tenant = e.tenant AND b.digest = e.blob AND e.blob <> ''
+	sqlEvents = `SELECT e.seq, e.schema, e.at, e.turn, e.anchor, e.kind, e.data, coalesce(e.blob, ''), b.bytes
+		FROM events e LEFT JOIN blobs b ON b.tenant = e.tenant AND b.digest = e.blob
 		WHERE e.tenant = ? AND e.session = ? AND e.seq > ? AND e.seq <= ? ORDER BY e.seq LIMIT ?`
 )
 

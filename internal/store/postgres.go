@@ -92,7 +92,7 @@ const sqlAppend = `WITH moved AS (
 	ON CONFLICT (tenant, digest) DO NOTHING
 ), stored AS (
 	INSERT INTO events (tenant, session, seq, schema, at, turn, anchor, kind, data, blob)
-	SELECT $6, $7, e.* FROM moved, unnest($12::bigint[], $13::bigint[], $14::bigint[], $15::text[], $16::text[], $17::text[], $18::bytea[], $19::text[])
+	SELECT $6, $7, e.seq, e.schema, e.at, e.turn, e.anchor, e.kind, e.data, nullif(e.blob, '') FROM moved, unnest($12::bigint[], $13::bigint[], $14::bigint[], $15::text[], $16::text[], $17::text[], $18::bytea[], $19::text[])
 		AS e (seq, schema, at, turn, anchor, kind, data, blob)
 )
 SELECT count(*) FROM moved`
@@ -184,7 +184,7 @@ func (p *postgres) backup(ctx context.Context, db *sql.DB, version int64, logger
 		return errors.Join(err, tx.Rollback())
 	}
 	statements := []string{"DROP SCHEMA IF EXISTS " + schema + " CASCADE", "CREATE SCHEMA " + schema}
-	for _, t := range []string{"sessions", "events", "blobs", "continuity"} {
+	for _, t := range []string{"sessions", "blobs", "events", "continuity"} {
 		statements = append(statements, fmt.Sprintf("CREATE TABLE %s.%s AS TABLE %s", schema, t, t))
 	}
 	for _, s := range statements {

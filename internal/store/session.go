@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/jackc/pgx/v5/pgconn"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/journal"
@@ -68,6 +70,77 @@ func (db *DB) CreateSession(ctx context.Context, tenant, id string, drafts ...jo
 	}
 	l.keep(int64(len(drafts)), summary)
 	return l, db.failed("create session "+id, err)
+}
+
+const (
+	sqlBlobsOf    = `SELECT DISTINCT blob FROM events WHERE tenant = ? AND session = ? AND blob IS NOT NULL`
+	sqlBar        = `UPDATE sessions SET fence = fence + 1 WHERE tenant = ? AND id = ?`
+	sqlDropEvents = `DELETE FROM events WHERE tenant = ? AND session = ?`
+	sqlDrop       = `DELETE FROM sessions WHERE tenant = ? AND id = ?`
+	sqlDropBlob   = `DELETE FROM blobs WHERE tenant = ? AND digest = ?
+		AND NOT EXISTS (SELECT 1 FROM events e WHERE e.tenant = blobs.tenant AND e.blob = blobs.digest)`
+)
+
+// DeleteSession removes a session, its events, and the blobs that no other event of the
+// tenant has. Whoever writes to it learns that it is gone. One that is not there is no
+// error.
+func (db *DB) DeleteSession(ctx context.Context, tenant, id string) error {
+	var blobs []string
+	err := db.engine.write(ctx, lasting, func(ctx context.Context, q queries) (err error) {
+		// Its writer can write no more from here on.
+		if _, err := q.ExecContext(ctx, sqlBar, tenant, id); err != nil {
+			return err
+		}
+		if blobs, err = texts(ctx, q, sqlBlobsOf, tenant, id); err != nil {
+			return err
+		}
+		if _, err := q.ExecContext(ctx, sqlDropEvents, tenant, id); err != nil {
+			return err
+		}
+		_, err = q.ExecContext(ctx, sqlDrop, tenant, id)
+		return err
+	})
+	// A blob that somebody takes up just now stays: each goes by itself.
+	for _, digest := range blobs {
+		if err != nil {
+			break
+		}
+		err = db.engine.write(ctx, lasting, func(ctx context.Context, q queries) error {
+			_, err := q.ExecContext(ctx, sqlDropBlob, tenant, digest)
+			return err
+		})
+		if isReferred(err) {
+			err = nil
+		}
+	}
+	return db.failed("delete session "+id, err)
+}
+
+// isReferred tells the error of a row that another one refers to.
+func isReferred(err error) bool {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code == "23503"
+	}
+	code, ok := sqliteCode(err)
+	return ok && code == sqlite3.SQLITE_CONSTRAINT
+}
+
+// texts are the rows of one column.
+func texts(ctx context.Context, q queries, query string, args ...any) ([]string, error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []string
+	for rows.Next() {
+		var one string
+		if err := rows.Scan(&one); err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, rows.Err()
 }
 
 // Session finds one. It fails with [ErrNoSession].

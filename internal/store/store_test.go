@@ -157,6 +157,38 @@ func TestLargeEvents(t *testing.T) {
 	})
 }
 
+// TestDeleteSession: nothing of it is left but what others have too, and its writer is
+// told.
+func TestDeleteSession(t *testing.T) {
+	each(t, func(t *testing.T, p place) {
+		db := p.open(t)
+		l, other := create(t, db, "s1"), create(t, db, "s2")
+		shared, own := strings.Repeat("shared ", 1000), strings.Repeat("own ", 1000)
+		at := mustAppend(t, l, take(t, l), added("", "n1", shared), added("n1", "n2", own))
+		mustAppend(t, other, take(t, other), added("", "n1", shared))
+		if err := db.DeleteSession(t.Context(), "another", "s1"); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := db.DeleteSession(t.Context(), tenant, "s1"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := db.Session(t.Context(), tenant, "s1"); !errors.Is(err, store.ErrNoSession) {
+			t.Errorf("the session: %v, want ErrNoSession", err)
+		}
+		if _, err := l.Append(t.Context(), at, added("n2", "n3", "x")); !errors.Is(err, store.ErrNoSession) {
+			t.Errorf("its writer: %v, want ErrNoSession", err)
+		}
+		if got := len(read(t, other, 0)); got != 2 {
+			t.Errorf("the other session has %d events, want 2", got)
+		}
+		if n, err := db.Count(t.Context(), "blobs"); n != 1 || err != nil {
+			t.Errorf("%d blobs are left, want the one that is shared: %v", n, err)
+		}
+	})
+}
+
 // TestSummaryIsACache: what is kept beside the log follows from the log alone.
 func TestSummaryIsACache(t *testing.T) {
 	each(t, func(t *testing.T, p place) {

@@ -25,7 +25,7 @@ func (d *Door) chat(w http.ResponseWriter, r *http.Request) {
 		d.Refuse(w, r, err)
 		return
 	}
-	x, err := d.options.Sessions.enter(ownerOf(r), req.session)
+	x, err := d.options.Sessions.enter(r.Context(), ownerOf(r), req.session)
 	if err != nil {
 		d.Refuse(w, r, err)
 		return

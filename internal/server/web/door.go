@@ -97,7 +97,7 @@ func ownerOf(r *http.Request) owner {
 }
 
 func (d *Door) begin(w http.ResponseWriter, r *http.Request) {
-	id, err := d.options.Sessions.begin(ownerOf(r))
+	id, err := d.options.Sessions.begin(r.Context(), ownerOf(r))
 	if err != nil {
 		d.Refuse(w, r, err)
 		return

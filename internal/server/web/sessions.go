@@ -16,12 +16,25 @@ import (
 type SessionOptions struct {
 	// Code gives each session a workspace; nil gives none.
 	Code *code.Service
-	// Journal is what keeps a session's turns, by its id; nil for one that keeps none.
-	Journal func(id string) gateway.Journal
-	Limits  config.Values
-	Now     func() time.Time
-	NewID   func() string
-	Logger  *slog.Logger
+	// Journals keep what is said in sessions; nil keeps nothing.
+	Journals Journals
+	Limits   config.Values
+	Now      func() time.Time
+	NewID    func() string
+	Logger   *slog.Logger
+}
+
+// Journals keep the turns of sessions, longer than this process and for others, too. An
+// owner is who alone can name a session, within the tenant of the context's caller.
+type Journals interface {
+	// Begin makes the journal of a new session.
+	Begin(ctx context.Context, id, owner string) error
+	// Has reports whether there is one of the owner's.
+	Has(ctx context.Context, id, owner string) (bool, error)
+	// Journal is what a session's turns are written to.
+	Journal(id, owner string) gateway.Journal
+	// Remove removes one for ever.
+	Remove(ctx context.Context, id string) error
 }
 
 // Sessions are those of all callers. Each belongs to one, who alone can name it, and
@@ -69,32 +82,60 @@ func noSession() error {
 }
 
 // begin makes a session and gives its id.
-func (s *Sessions) begin(o owner) (string, error) {
-	x, err := s.open(o, func() (*session, error) { return s.add(o) })
+func (s *Sessions) begin(ctx context.Context, o owner) (string, error) {
+	x, err := s.open(o, func() (*session, error) { return s.add(o, s.o.NewID()) })
 	if err != nil {
 		return "", err
 	}
 	defer s.leave(x)
-	return x.id, nil
+	if s.o.Journals == nil {
+		return x.id, nil
+	}
+	return x.id, s.o.Journals.Begin(ctx, x.id, o.caller)
 }
 
 // enter finds a session and keeps it from ending by itself until [Sessions.leave].
 // Without an id it is the caller's own, made with the first request.
-func (s *Sessions) enter(o owner, id string) (*session, error) {
+//
+// A session that this process does not know may be known to another one, or have ended
+// here because it was not used for long: it goes on, in a new workspace.
+func (s *Sessions) enter(ctx context.Context, o owner, id string) (*session, error) {
+	kept, err := s.kept(ctx, o, id)
+	if err != nil {
+		return nil, err
+	}
 	return s.open(o, func() (*session, error) {
 		if id != "" {
-			return s.find(o, id)
+			x, err := s.find(o, id)
+			if err != nil && kept && s.byID[id] == nil {
+				return s.add(o, id)
+			}
+			return x, err
 		}
 		x := s.byCaller[o.caller]
 		if x == nil {
 			var err error
-			if x, err = s.add(o); err != nil {
+			if x, err = s.add(o, s.o.NewID()); err != nil {
 				return nil, err
 			}
 			s.byCaller[o.caller] = x
 		}
 		return x, nil
 	})
+}
+
+// kept reports whether a session that is not here has a journal.
+func (s *Sessions) kept(ctx context.Context, o owner, id string) (bool, error) {
+	if id == "" || s.o.Journals == nil {
+		return false, nil
+	}
+	s.mu.Lock()
+	_, here := s.byID[id]
+	s.mu.Unlock()
+	if here {
+		return false, nil
+	}
+	return s.o.Journals.Has(ctx, id, o.caller)
 }
 
 // open has a session in use. What had to make room for it is gone then.
@@ -130,7 +171,7 @@ func (s *Sessions) find(o owner, id string) (*session, error) {
 }
 
 // add makes a session, if there is or can be room for one. s.mu is held.
-func (s *Sessions) add(o owner) (*session, error) {
+func (s *Sessions) add(o owner, id string) (*session, error) {
 	own := s.of(o)
 	free := oldest(own)
 	if (len(s.byID) >= s.most || len(own) >= s.owned) && free == nil {
@@ -138,7 +179,7 @@ func (s *Sessions) add(o owner) (*session, error) {
 		e.Detail = "too_many_sessions"
 		return nil, e
 	}
-	x := &session{sessions: s, id: s.o.NewID(), owner: o, used: s.o.Now(), gone: make(chan struct{})}
+	x := &session{sessions: s, id: id, owner: o, used: s.o.Now(), gone: make(chan struct{})}
 	if s.code != nil {
 		x.work = s.code.Open(o.files, nil)
 	}
@@ -237,9 +278,26 @@ func (s *Sessions) turn(x *session, cancel context.CancelCauseFunc) (done func()
 	}), nil
 }
 
-// end removes a session and its workspace, and cancels its turn. It returns when all of
-// that is gone, or with the error of ctx.
+// end removes a session, its workspace and what was kept of it, and cancels its turn. It
+// returns when all of that is gone, or with the error of ctx.
 func (s *Sessions) end(ctx context.Context, o owner, id string) error {
+	kept, err := s.kept(ctx, o, id)
+	if err != nil {
+		return err
+	}
+	if !kept {
+		if err := s.endHere(ctx, o, id); err != nil {
+			return err
+		}
+	}
+	if s.o.Journals == nil {
+		return nil
+	}
+	return s.o.Journals.Remove(ctx, id)
+}
+
+// endHere removes a session of this process.
+func (s *Sessions) endHere(ctx context.Context, o owner, id string) error {
 	s.mu.Lock()
 	x, err := s.find(o, id)
 	if err != nil {
@@ -297,10 +355,10 @@ type session struct {
 
 // journal keeps the session's turns; nil keeps none.
 func (x *session) journal() gateway.Journal {
-	if x.sessions.o.Journal == nil {
+	if x.sessions.o.Journals == nil {
 		return nil
 	}
-	return x.sessions.o.Journal(x.id)
+	return x.sessions.o.Journals.Journal(x.id, x.owner.caller)
 }
 
 // expire ends a session that was not used for long.

@@ -30,7 +30,7 @@ func (d *Door) upload(w http.ResponseWriter, r *http.Request) {
 		d.Refuse(w, r, err)
 		return
 	}
-	x, err := d.options.Sessions.enter(ownerOf(r), id)
+	x, err := d.options.Sessions.enter(r.Context(), ownerOf(r), id)
 	if err != nil {
 		d.Refuse(w, r, err)
 		return

@@ -19,6 +19,14 @@ CREATE INDEX sessions_latest ON sessions (tenant, updated_at DESC, id DESC);
 CREATE INDEX sessions_form ON sessions (form);
 CREATE INDEX sessions_running ON sessions (held_until) WHERE status = 'running';
 
+CREATE TABLE blobs (
+    tenant     TEXT    NOT NULL,
+    digest     TEXT    NOT NULL, -- SHA-256 of the bytes, in hexadecimal digits
+    bytes      BLOB    NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (tenant, digest)
+) STRICT;
+
 CREATE TABLE events (
     tenant  TEXT    NOT NULL,
     session TEXT    NOT NULL,
@@ -29,18 +37,13 @@ CREATE TABLE events (
     anchor  TEXT    NOT NULL,
     kind    TEXT    NOT NULL,
     data    BLOB    NOT NULL, -- JSON; empty when it is in the blob
-    blob    TEXT    NOT NULL, -- digest, or empty
+    blob    TEXT, -- digest of what is kept apart
     PRIMARY KEY (tenant, session, seq),
-    FOREIGN KEY (tenant, session) REFERENCES sessions (tenant, id)
+    FOREIGN KEY (tenant, session) REFERENCES sessions (tenant, id),
+    FOREIGN KEY (tenant, blob) REFERENCES blobs (tenant, digest)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE blobs (
-    tenant     TEXT    NOT NULL,
-    digest     TEXT    NOT NULL, -- SHA-256 of the bytes, in hexadecimal digits
-    bytes      BLOB    NOT NULL,
-    created_at INTEGER NOT NULL,
-    PRIMARY KEY (tenant, digest)
-) STRICT;
+CREATE INDEX events_blob ON events (tenant, blob) WHERE blob IS NOT NULL;
 
 CREATE TABLE continuity (
     tenant  TEXT    NOT NULL,
@@ -57,6 +60,6 @@ CREATE INDEX continuity_used ON continuity (used_at);
 
 -- +goose Down
 DROP TABLE continuity;
-DROP TABLE blobs;
 DROP TABLE events;
+DROP TABLE blobs;
 DROP TABLE sessions;
