@@ -125,7 +125,9 @@ type durable struct {
 	db      *store.DB
 	id      string
 	created journal.SessionCreated
-	logger  *slog.Logger
+	// there: the session was made before. If it is not there any more it was removed.
+	there  bool
+	logger *slog.Logger
 }
 
 // begin makes the session, if it is not there.
@@ -141,10 +143,15 @@ func (d durable) begin(ctx context.Context) error {
 func (d durable) Open(ctx context.Context) (journal.Log, journal.Position, func(context.Context), error) {
 	l := d.db.Log(access.FromContext(ctx).Tenant, d.id)
 	h, err := l.Hold(ctx)
-	if errors.Is(err, store.ErrNoSession) {
+	if errors.Is(err, store.ErrNoSession) && !d.there {
 		if err = d.begin(ctx); err == nil {
 			h, err = l.Hold(ctx)
 		}
+	}
+	if errors.Is(err, store.ErrNoSession) {
+		e := fault.Wrap(err, fault.NotFound, "the session %s was removed", d.id)
+		e.Detail = "session_not_found"
+		return nil, journal.Position{}, nil, e
 	}
 	if errors.Is(err, store.ErrHeld) {
 		e := fault.Wrap(err, fault.Conflict, "the session %s is still answering: wait until its turn has ended", d.id)
@@ -183,7 +190,7 @@ func (j webJournals) Begin(ctx context.Context, id, owner string) error {
 }
 
 func (j webJournals) durable(id, owner string) durable {
-	return durable{db: j.db, id: id, created: journal.SessionCreated{Owner: owner, Origin: web}, logger: j.logger}
+	return durable{db: j.db, id: id, created: journal.SessionCreated{Owner: owner, Origin: web}, there: true, logger: j.logger}
 }
 
 // Has reports whether there is one of the owner's.

@@ -88,10 +88,15 @@ func (s *Sessions) begin(ctx context.Context, o owner) (string, error) {
 		return "", err
 	}
 	defer s.leave(x)
+	return x.id, s.record(ctx, x)
+}
+
+// record makes the journal of a new session.
+func (s *Sessions) record(ctx context.Context, x *session) error {
 	if s.o.Journals == nil {
-		return x.id, nil
+		return nil
 	}
-	return x.id, s.o.Journals.Begin(ctx, x.id, o.caller)
+	return s.o.Journals.Begin(ctx, x.id, x.owner.caller)
 }
 
 // enter finds a session and keeps it from ending by itself until [Sessions.leave].
@@ -104,24 +109,33 @@ func (s *Sessions) enter(ctx context.Context, o owner, id string) (*session, err
 	if err != nil {
 		return nil, err
 	}
-	return s.open(o, func() (*session, error) {
-		if id != "" {
+	if id != "" {
+		return s.open(o, func() (*session, error) {
 			x, err := s.find(o, id)
 			if err != nil && kept && s.byID[id] == nil {
 				return s.add(o, id)
 			}
 			return x, err
+		})
+	}
+	fresh := false
+	x, err := s.open(o, func() (x *session, err error) {
+		if x = s.byCaller[o.caller]; x != nil {
+			return x, nil
 		}
-		x := s.byCaller[o.caller]
-		if x == nil {
-			var err error
-			if x, err = s.add(o, s.o.NewID()); err != nil {
-				return nil, err
-			}
-			s.byCaller[o.caller] = x
+		if x, err = s.add(o, s.o.NewID()); err == nil {
+			s.byCaller[o.caller], fresh = x, true
 		}
-		return x, nil
+		return x, err
 	})
+	if err != nil || !fresh {
+		return x, err
+	}
+	if err := s.record(ctx, x); err != nil {
+		s.leave(x)
+		return nil, err
+	}
+	return x, nil
 }
 
 // kept reports whether a session that is not here has a journal.
