@@ -49,7 +49,7 @@ func (d *Door) chat(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add(warningHeader, warning)
 	}
 	x.speak()
-	d.stream(ctx, w, r, t, newFrames(x.id, d.options.Now), done)
+	d.stream(ctx, w, r, t, x, done)
 }
 
 // prepare makes the turn of a request in its session.
@@ -94,8 +94,8 @@ func (d *Door) modelOf(ctx context.Context, req *request) (string, error) {
 
 // stream runs the turn, and writes its frames as they come. It calls done when the turn
 // has ended, before its client can know.
-func (d *Door) stream(ctx context.Context, w http.ResponseWriter, r *http.Request, t *gateway.Turn, f *frames, done func()) {
-	s := server.NewStream(w, d.keepAlive)
+func (d *Door) stream(ctx context.Context, w http.ResponseWriter, r *http.Request, t *gateway.Turn, x *session, done func()) {
+	s, f := server.NewStream(w, d.keepAlive), newFrames(x.id, d.options.Now)
 	out, err := t.Run(ctx, func(signal turn.Signal) error {
 		b := f.signal(signal)
 		more := signal.Kind == turn.Delta && signal.Piece.More
@@ -107,6 +107,9 @@ func (d *Door) stream(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	done()
 	if err != nil {
 		err = causeOf(ctx, err)
+		if fault.From(err).Detail == detailNoSession {
+			d.options.Sessions.forget(x)
+		}
 		if !s.Begun() {
 			_ = s.Close() // nothing was written, so nothing can fail
 			d.Refuse(w, r, err)

@@ -74,10 +74,12 @@ func stopping() error {
 	return e
 }
 
+const detailNoSession = "session_not_found"
+
 // noSession does not tell one that is gone from one of somebody else.
 func noSession() error {
 	e := fault.New(fault.NotFound, "there is no such session: it may have ended; POST /api/sessions begins one")
-	e.Detail = "session_not_found"
+	e.Detail = detailNoSession
 	return e
 }
 
@@ -91,12 +93,25 @@ func (s *Sessions) begin(ctx context.Context, o owner) (string, error) {
 	return x.id, s.record(ctx, x)
 }
 
-// record makes the journal of a new session.
+// record makes the journal of a new session. One that gets none is taken out again.
 func (s *Sessions) record(ctx context.Context, x *session) error {
 	if s.o.Journals == nil {
 		return nil
 	}
-	return s.o.Journals.Begin(ctx, x.id, x.owner.caller)
+	err := s.o.Journals.Begin(ctx, x.id, x.owner.caller)
+	if err != nil {
+		s.forget(x)
+	}
+	return err
+}
+
+// forget takes out a session that is in use: no request finds it any more.
+func (s *Sessions) forget(x *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !x.ended {
+		s.drop(x, nil)
+	}
 }
 
 // enter finds a session and keeps it from ending by itself until [Sessions.leave].
