@@ -244,6 +244,9 @@ func (w *world) someIDs(t *rapid.T) []string {
 		if id == "new" {
 			id = w.fresh()
 		}
+		if len(ids) > 0 && rapid.IntRange(0, 4).Draw(t, "again") == 0 {
+			id = ids[0]
+		}
 		ids = append(ids, id)
 	}
 	return ids
@@ -331,18 +334,21 @@ func (w *world) branchOff(t *rapid.T) {
 	}
 	at := rapid.IntRange(0, len(w.before)-1).Draw(t, "branch off")
 	tree := w.before[at]
-	for i := range 3 {
-		id := fmt.Sprint("side", i)
-		next, err := tree.Apply(journal.Event{Anchor: tree.Path().Tip(), Data: journal.MessagesAdded{Entries: []journal.Entry{entry(id, "x")}}})
+	const side = 8
+	for i := range side {
+		next, err := tree.Apply(journal.Event{Anchor: tree.Path().Tip(), Data: journal.MessagesAdded{Entries: []journal.Entry{entry(fmt.Sprint("side", i), "x")}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		tree = next
-		if n, ok := tree.Find(journal.NodeID(id)); !ok || string(n.ID) != id {
-			t.Fatalf("%s is not found on the side line", id)
-		}
-		if _, ok := w.tree.Find(journal.NodeID(id)); ok {
-			t.Fatalf("%s of the side line is found on the main one", id)
+		for k := range i + 1 {
+			id := journal.NodeID(fmt.Sprint("side", k))
+			if n, ok := tree.Find(id); !ok || n.ID != id {
+				t.Fatalf("%s is not found on the side line of %d", id, i+1)
+			}
+			if _, ok := w.tree.Find(id); ok {
+				t.Fatalf("%s of the side line is found on the main one", id)
+			}
 		}
 		for _, known := range w.paths[at] {
 			if _, ok := tree.Find(journal.NodeID(known)); !ok {
