@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestMemory(t *testing.T) {
 	journaltest.Run(t, func(*testing.T) journaltest.Subject {
 		m := journal.NewMemory(time.Now)
-		return journaltest.Subject{Log: m, Take: m.Take}
+		return journaltest.Subject{Log: m, Take: m.Take, Again: func() journal.Log { return m }}
 	})
 }
 
@@ -55,7 +55,13 @@ func every() []journal.Data {
 		journal.GenerateFailed{ID: "g", Error: "e", Overflow: true, Limit: 4096},
 		journal.ResultsElided{Results: []journal.Elided{{Node: "n", Text: "t"}}},
 		journal.InvokeRequested{Call: call, Attempt: 1, Replay: journal.Never},
-		journal.InvokeEnded{CallID: "c1", Result: journal.Result{Text: "t", OK: true, Skill: "s", Detail: "d"}},
+		journal.InvokeEnded{CallID: "c1", Result: journal.Result{
+			Text: "t", OK: true, Skill: "s", Detail: "d", Workspace: true, Files: []journal.File{{Name: "f", Bytes: 1, URL: "u"}},
+		}},
+		journal.SessionCreated{Agent: "a", Owner: "o", Origin: "run"},
+		journal.HeadMoved{To: "n1"},
+		journal.ConfigSet{Value: jsontext.Value(`{"a": 1, "a": 2}`)},
+		journal.StateSet{Value: jsontext.Value(`[]`)},
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 
 func TestJournal(t *testing.T) {
 	each(t, func(t *testing.T, p place) {
-		db := p.open(t)
+		db, other := p.open(t), p.open(t) // two processes, as it were
 		journaltest.Run(t, func(t *testing.T) journaltest.Subject {
 			id := newID()
 			l, err := db.CreateSession(t.Context(), tenant, id)
@@ -30,8 +30,9 @@ func TestJournal(t *testing.T) {
 				t.Fatal(err)
 			}
 			return journaltest.Subject{
-				Log:  l,
-				Take: func() journal.Position { return take(t, l) },
+				Log:   l,
+				Take:  func() journal.Position { return take(t, l) },
+				Again: func() journal.Log { return other.Log(tenant, id) },
 			}
 		})
 	})

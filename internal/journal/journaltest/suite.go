@@ -10,6 +10,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"sync"
 	"testing"
 
@@ -24,6 +26,8 @@ type Subject struct {
 	Log journal.Log
 	// Take makes the caller the writer and returns the position to append at.
 	Take func() journal.Position
+	// Again opens the same log once more, as another process does.
+	Again func() journal.Log
 }
 
 // Run checks an implementation. open makes a new, empty log for each test.
@@ -39,6 +43,11 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		{"a read is of one moment", readIsSnapshot},
 		{"one writer wins", oneWriterWins},
 		{"cancelled", cancelled},
+		{"follow", follow},
+		{"follow from anywhere", followFrom},
+		{"followers hear of others", followOthers},
+		{"many followers of many writers", followMany},
+		{"follow ends", followEnds},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
 	}
@@ -196,5 +205,102 @@ func cancelled(t *testing.T, s Subject) {
 	}
 	if got := len(read(t, s.Log, 0)); got != 0 {
 		t.Errorf("a cancelled append left %d events", got)
+	}
+}
+
+// follow: what is stored comes first, then what is appended, each once.
+func follow(t *testing.T, s Subject) {
+	at := mustAppend(t, s.Log, s.Take(), draft("one"), draft("two"))
+	next, stop := iter.Pull2(s.Log.Follow(t.Context(), 0))
+	defer stop()
+	for seq := int64(1); seq <= 6; seq++ {
+		if seq > 2 {
+			at = mustAppend(t, s.Log, at, draft("more"))
+		}
+		e, err, ok := next()
+		if !ok || err != nil || e.Seq != seq {
+			t.Fatalf("heard of event %d, %v, %v, want %d", e.Seq, err, ok, seq)
+		}
+	}
+}
+
+func followFrom(t *testing.T, s Subject) {
+	at := mustAppend(t, s.Log, s.Take(), draft("one"), draft("two"), draft("three"))
+	next, stop := iter.Pull2(s.Log.Follow(t.Context(), 2))
+	defer stop()
+	if e, err, _ := next(); err != nil || e.Seq != 3 {
+		t.Fatalf("heard of event %d, %v, want the third first", e.Seq, err)
+	}
+	// One who is ahead of the log waits for what it has not seen.
+	ahead, stopAhead := iter.Pull2(s.Log.Follow(t.Context(), 4))
+	defer stopAhead()
+	mustAppend(t, s.Log, at, draft("four"), draft("five"))
+	if e, err, _ := ahead(); err != nil || e.Seq != 5 {
+		t.Fatalf("one who has seen four heard of event %d, %v, want the fifth", e.Seq, err)
+	}
+}
+
+// followOthers: an append through one handle is heard through another.
+func followOthers(t *testing.T, s Subject) {
+	at := s.Take()
+	next, stop := iter.Pull2(s.Again().Follow(t.Context(), 0))
+	defer stop()
+	for seq := int64(1); seq <= 3; seq++ {
+		at = mustAppend(t, s.Log, at, draft("x"))
+		if e, err, _ := next(); err != nil || e.Seq != seq {
+			t.Fatalf("heard of event %d, %v, want %d", e.Seq, err, seq)
+		}
+	}
+}
+
+// followMany: nothing is lost, doubled or turned round while writers and followers race.
+func followMany(t *testing.T, s Subject) {
+	const events, followers = 200, 16
+	var group sync.WaitGroup
+	defer group.Wait()
+	for i := range followers {
+		l := s.Log
+		if i%2 == 1 {
+			l = s.Again()
+		}
+		group.Go(func() {
+			want := int64(1)
+			for e, err := range l.Follow(t.Context(), 0) {
+				if err != nil || e.Seq != want {
+					t.Errorf("follower %d heard of event %d, %v, want %d", i, e.Seq, err, want)
+					return
+				}
+				if want++; want > events {
+					return
+				}
+			}
+		})
+	}
+	at := s.Take()
+	for n := 0; n < events; {
+		more := min(1+n%3, events-n)
+		at = mustAppend(t, s.Log, at, slices.Repeat([]journal.Draft{draft("x")}, more)...)
+		n += more
+	}
+}
+
+// followEnds: the end of the context is the last element, and a consumer may stop.
+func followEnds(t *testing.T, s Subject) {
+	mustAppend(t, s.Log, s.Take(), draft("one"))
+	ctx, cancel := context.WithCancel(t.Context())
+	next, stop := iter.Pull2(s.Log.Follow(ctx, 0))
+	defer stop()
+	if _, err, _ := next(); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err, ok := next(); !ok || !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end of the context: %v, %v, want context.Canceled", err, ok)
+	}
+	if _, _, ok := next(); ok {
+		t.Error("something came after the error")
+	}
+	for range s.Log.Follow(t.Context(), 0) {
+		break
 	}
 }
