@@ -30,6 +30,15 @@ const (
 	KindStateSet          Kind = "state.set"
 )
 
+// Kinds lists the kinds that this build knows.
+func Kinds() []Kind {
+	return []Kind{
+		KindMessagesAdded, KindTurnStarted, KindTurnResumed, KindTurnEnded, KindGenerateRequested, KindGenerateEnded,
+		KindGenerateFailed, KindInvokeRequested, KindInvokeEnded, KindResultsElided, KindSessionCreated, KindHeadMoved,
+		KindConfigSet, KindStateSet,
+	}
+}
+
 // SessionCreated is the first fact of a session.
 type SessionCreated struct {
 	// Agent is the declared agent; empty for a plain conversation.

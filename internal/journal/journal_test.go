@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -80,6 +81,19 @@ func TestCodecKeepsEveryFact(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", d.Kind(), diff)
 		}
+	}
+}
+
+// TestEveryKind: the facts of these tests are all that there are.
+func TestEveryKind(t *testing.T) {
+	var kinds []journal.Kind
+	for _, d := range every() {
+		kinds = append(kinds, d.Kind())
+	}
+	slices.Sort(kinds)
+	want := slices.Sorted(slices.Values(journal.Kinds()))
+	if diff := cmp.Diff(want, kinds); diff != "" {
+		t.Error(diff)
 	}
 }
 
