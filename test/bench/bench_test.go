@@ -32,6 +32,7 @@ func TestMeasure(t *testing.T) {
 	}
 	size := sizes{rounds: 1, short: 8, streams: 8, long: 2, slow: 8, slowRounds: 1, hold: 1200 * time.Millisecond}
 	size.launches = launchSizes{rounds: 1, pythons: 1, batches: 1, batch: 2, together: 2, heap: 1 << 20, heapTurns: 1, heapRounds: 1, kills: 1}
+	size.stores = storeSizes{rounds: 1, appends: 20, batches: 2, sessions: 2, events: 100, heard: 3, followers: 5}
 	rep, err := measure(t.Context(), size, "", "", io.Discard)
 	if err != nil {
 		t.Fatal(err)
@@ -55,6 +56,7 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("workloads (-want +got):\n%s", diff)
 	}
 	checkLaunches(t, rep)
+	checkStores(t, rep)
 	file := filepath.Join(t.TempDir(), "bench.json")
 	if err := rep.writeFile(file); err != nil {
 		t.Fatal(err)
@@ -69,6 +71,29 @@ func TestMeasure(t *testing.T) {
 	}
 	if diff := cmp.Diff(*rep, again); diff != "" {
 		t.Errorf("read back (-printed +read):\n%s", diff)
+	}
+}
+
+// checkStores: each row has a number for the database that everybody has.
+func checkStores(t *testing.T, rep *report) {
+	t.Helper()
+	if rep.NoPostgres != "" {
+		t.Log(rep.NoPostgres)
+	}
+	if len(rep.Stores) != 11 {
+		t.Errorf("%d rows of stores, want 11", len(rep.Stores))
+	}
+	for _, x := range rep.Stores {
+		way := ourSQLite
+		if strings.Contains(x.Title, "another process") {
+			way = ourPostgres
+		}
+		if x.Unit == "KiB each" {
+			continue // so few need no page of their own
+		}
+		if f := x.Ways[way]; (f == nil || f.Value <= 0) && !(way == ourPostgres && rep.NoPostgres != "") {
+			t.Errorf("%s, %s: no measurement above zero: %v", x.Title, x.Unit, f)
+		}
 	}
 }
 

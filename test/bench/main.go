@@ -11,6 +11,9 @@
 // high: times are no gate. What a machine cannot disturb is counted by the tests
 // of this folder.
 //
+// Stores are measured in this process: appends, folds and followers, beside the bare
+// statements that they cannot do without.
+//
 // Launches are measured beside: one program bare, behind bubblewrap where there is
 // one, and confined by the native backend, with this program as the host.
 //
@@ -70,6 +73,7 @@ type sizes struct {
 	slowRounds int
 	hold       time.Duration
 	launches   launchSizes
+	stores     storeSizes
 }
 
 // launchSizes are how much is measured of launches.
@@ -89,13 +93,13 @@ type launchSizes struct {
 func fullSizes() sizes {
 	return sizes{rounds: 7, short: 2400, streams: 600, long: 64, slow: 1000, slowRounds: 5, hold: 3 * time.Second, launches: launchSizes{
 		rounds: 50, pythons: 20, batches: 3, batch: 16, together: 16, heap: 1 << 30, heapTurns: 3, heapRounds: 7, kills: 3,
-	}}
+	}, stores: storeSizes{rounds: 5, appends: 2000, batches: 100, sessions: 16, events: 10_000, heard: 300, followers: 1000}}
 }
 
 func quickSizes() sizes {
 	return sizes{rounds: 3, short: 200, streams: 60, long: 8, slow: 200, slowRounds: 1, hold: time.Second, launches: launchSizes{
 		rounds: 5, pythons: 3, batches: 1, batch: 16, together: 16, heap: 1 << 28, heapTurns: 1, heapRounds: 3, kills: 1,
-	}}
+	}, stores: storeSizes{rounds: 1, appends: 200, batches: 10, sessions: 16, events: 2000, heard: 50, followers: 200}}
 }
 
 // run measures and prints.
@@ -136,6 +140,12 @@ func measure(ctx context.Context, size sizes, metier, only string, progress io.W
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	began := time.Now()
+	if only == storeName {
+		rep := newReport(began)
+		err := runStores(ctx, rep, size.stores)
+		rep.Took = time.Since(began).Round(time.Second).String()
+		return rep, err
+	}
 	h, err := newHouse(ctx, metier, progress)
 	if err != nil {
 		return nil, err
@@ -158,6 +168,11 @@ func measure(ctx context.Context, size sizes, metier, only string, progress io.W
 	if slices.ContainsFunc(launchNames(), func(name string) bool { return strings.Contains(name, only) }) {
 		if err := runLaunches(ctx, h, rep, size.launches, only); err != nil {
 			return nil, fmt.Errorf("bench: launches: %w", err)
+		}
+	}
+	if strings.Contains(storeName, only) {
+		if err := runStores(ctx, rep, size.stores); err != nil {
+			return nil, fmt.Errorf("bench: stores: %w", err)
 		}
 	}
 	rep.Took = time.Since(began).Round(time.Second).String()

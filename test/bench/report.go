@@ -26,6 +26,10 @@ type report struct {
 	// Launches are measured against bare ones, unless NoLaunches says why not.
 	Launches   []*launchRow `json:"launches,omitzero"`
 	NoLaunches string       `json:"no_launches,omitzero"`
+	// Stores are measured against bare statements, unless NoPostgres says why one is
+	// missing.
+	Stores     []*launchRow `json:"stores,omitzero"`
+	NoPostgres string       `json:"no_postgres,omitzero"`
 }
 
 // row is one workload.
@@ -150,7 +154,10 @@ func (r *report) print(w io.Writer) error {
 			return err
 		}
 	}
-	return r.printLaunches(w)
+	if err := r.printLaunches(w); err != nil {
+		return err
+	}
+	return r.printStores(w)
 }
 
 func (r *report) printRows(w io.Writer) error {

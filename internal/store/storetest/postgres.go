@@ -34,31 +34,38 @@ const (
 )
 
 // Main runs the tests of a package that ask for [Postgres], with a server for all of them
-// unless the environment names one. It returns the exit code. Durable has the server wait
-// for the disk, as a real one does.
-func Main(m *testing.M, durable bool) int {
+// unless the environment names one. It returns the exit code.
+func Main(m *testing.M) int {
 	if os.Getenv(Server) != "" {
 		return m.Run()
 	}
-	c := cluster{durable: durable}
-	url, err := c.start()
+	url, stop, err := Start(false)
 	if err == nil {
 		err = os.Setenv(Server, url)
 	}
-	if err != nil && !errors.Is(err, errNone) {
+	if err != nil && !errors.Is(err, ErrNone) {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	code := m.Run()
-	if err := c.stop(); err != nil {
+	if err := stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return code
 }
 
-// errNone: there is no server and nothing to start one with.
-var errNone = errors.New("no PostgreSQL server: install Debian's package postgresql, or name one by " + Server)
+// Start starts a scratch server and returns its URL. Durable has it wait for the disk, as
+// a real one does. It fails with [ErrNone] where there is nothing to start; stop is to be
+// called in any case.
+func Start(durable bool) (url string, stop func() error, err error) {
+	c := &cluster{durable: durable}
+	url, err = c.start()
+	return url, c.stop, err
+}
+
+// ErrNone: there is no server and nothing to start one with.
+var ErrNone = errors.New("no PostgreSQL server: install Debian's package postgresql, or name one by " + Server)
 
 // Postgres names a new, empty schema for the test, whose connections have its name.
 // Without a server the test is skipped.
@@ -67,9 +74,9 @@ func Postgres(t testing.TB) string {
 	server := os.Getenv(Server)
 	if server == "" {
 		if os.Getenv(Need) != "" {
-			t.Fatal(errNone)
+			t.Fatal(ErrNone)
 		}
-		t.Skip(errNone)
+		t.Skip(ErrNone)
 	}
 	schema := "test_" + strings.ToLower(rand.Text())
 	run(t, server, "CREATE SCHEMA "+schema)
@@ -172,11 +179,14 @@ func (c *cluster) await(data string) error {
 
 // stop ends the server, if one was started, and removes its files.
 func (c *cluster) stop() error {
-	if c.cmd == nil {
-		return nil
+	var err error
+	if c.cmd != nil {
+		err = c.stdin.Close()
+		_ = c.cmd.Wait() // ended by a signal
 	}
-	err := c.stdin.Close()
-	_ = c.cmd.Wait() // ended by a signal
+	if c.dir == "" {
+		return err
+	}
 	return errors.Join(err, os.RemoveAll(c.dir))
 }
 
@@ -186,7 +196,7 @@ func programs() (string, error) {
 	if err != nil || len(found) == 0 {
 		path, err := exec.LookPath("initdb")
 		if err != nil {
-			return "", errNone
+			return "", ErrNone
 		}
 		return filepath.Dir(path), nil
 	}
