@@ -1,9 +1,12 @@
 package openai_test
 
 import (
+	"crypto/rand"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -13,12 +16,52 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/continuity"
+	"github.com/metier-run/metier/internal/store"
+	"github.com/metier-run/metier/internal/store/storetest"
 	"github.com/metier-run/metier/internal/wire"
 )
 
-func memoryStore() continuity.Store {
-	return continuity.NewMemory(continuity.Bounds{Bytes: 1 << 20, Entries: 1 << 10, Age: time.Hour}, time.Now)
+func bounds() continuity.Bounds {
+	return continuity.Bounds{Bytes: 1 << 20, Entries: 1 << 10, Age: time.Hour}
+}
+
+// memories makes what remembers, empty, for a test.
+type memories func(t *testing.T) continuity.Store
+
+func inMemory(*testing.T) continuity.Store { return continuity.NewMemory(bounds(), time.Now) }
+
+// inDatabase remembers in a database that is opened again for each test.
+func inDatabase(url func(*testing.T) string) memories {
+	return func(t *testing.T) continuity.Store {
+		t.Helper()
+		db, err := store.Open(t.Context(), store.Options{
+			URL: config.NewSecret(url(t)), Now: time.Now, NewID: rand.Text, Logger: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := db.NewContinuity(bounds())
+		t.Cleanup(func() {
+			c.Close()
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return c
+	}
+}
+
+// eachMemory runs a test with everything that remembers.
+func eachMemory(t *testing.T, test func(t *testing.T, m memories)) {
+	t.Run("memory", func(t *testing.T) { test(t, inMemory) })
+	t.Run("sqlite", func(t *testing.T) {
+		test(t, inDatabase(func(t *testing.T) string { return filepath.Join(t.TempDir(), "metier.db") }))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		test(t, inDatabase(func(t *testing.T) string { return storetest.Postgres(t) }))
+	})
 }
 
 // reader is an upstream over HTTP with a rule of its own: it reads release-notes
@@ -150,14 +193,16 @@ const weather = `,"tools":[` + weatherTool + `]`
 
 // TestSixTurns: a skill that was read in the first turn is read once, in every
 // SDK's spelling, and each turn's prompt begins with the bytes of the one before.
-func TestSixTurns(t *testing.T) {
+func TestSixTurns(t *testing.T) { eachMemory(t, sixTurns) }
+
+func sixTurns(t *testing.T, remember memories) {
 	for _, h := range histories() {
 		t.Run(h.name, func(t *testing.T) {
 			for _, remembering := range []bool{true, false} {
 				up := &reader{}
 				o := rigOptions{upstream: up}
 				if remembering {
-					o.continuity = memoryStore()
+					o.continuity = remember(t)
 				}
 				c := &talk{rig: newRig(t, o), history: h}
 				for i := range 6 {
@@ -202,11 +247,13 @@ func prefixLost(t *testing.T, before, now string) int {
 
 // TestMixedRoundGoesOn: after the caller's results come back, the host's own are
 // beside them, in call order, and the calls are those that the model made.
-func TestMixedRoundGoesOn(t *testing.T) {
+func TestMixedRoundGoesOn(t *testing.T) { eachMemory(t, mixedRoundGoesOn) }
+
+func mixedRoundGoesOn(t *testing.T, remember memories) {
 	for _, h := range histories() {
 		t.Run(h.name, func(t *testing.T) {
 			up := &reader{}
-			c := &talk{rig: newRig(t, rigOptions{upstream: up, continuity: memoryStore()}), history: h, more: weather}
+			c := &talk{rig: newRig(t, rigOptions{upstream: up, continuity: remember(t)}), history: h, more: weather}
 			got := c.say(t, user("the weather, please"))
 			if len(got.Calls) != 1 || got.Calls[0].Name != "get_weather" {
 				t.Fatalf("calls %+v", got.Calls)
@@ -233,7 +280,9 @@ func TestMixedRoundGoesOn(t *testing.T) {
 }
 
 // TestForgets: a conversation is continued only in its own scope.
-func TestForgets(t *testing.T) {
+func TestForgets(t *testing.T) { eachMemory(t, forgets) }
+
+func forgets(t *testing.T, remember memories) {
 	for _, c := range []struct {
 		name  string
 		first talk
@@ -253,7 +302,7 @@ func TestForgets(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			up := &reader{}
 			client := c.first
-			client.rig, client.history = newRig(t, rigOptions{upstream: up, continuity: memoryStore()}), histories()[0]
+			client.rig, client.history = newRig(t, rigOptions{upstream: up, continuity: remember(t)}), histories()[0]
 			client.say(t, user("question 1"))
 			before := len(up.sent())
 			c.then(&client)
@@ -273,9 +322,11 @@ func TestForgets(t *testing.T) {
 }
 
 // TestFork: two continuations of one conversation both know what it read.
-func TestFork(t *testing.T) {
+func TestFork(t *testing.T) { eachMemory(t, fork) }
+
+func fork(t *testing.T, remember memories) {
 	up := &reader{}
-	root := talk{rig: newRig(t, rigOptions{upstream: up, continuity: memoryStore()}), history: histories()[1]}
+	root := talk{rig: newRig(t, rigOptions{upstream: up, continuity: remember(t)}), history: histories()[1]}
 	root.say(t, user("question 1"))
 	for _, text := range []string{"left", "right"} {
 		fork := root

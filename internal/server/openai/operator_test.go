@@ -64,7 +64,7 @@ func TestOperatorSelects(t *testing.T) {
 // TestKeyedContinuity: one key's hidden rounds are not another's.
 func TestKeyedContinuity(t *testing.T) {
 	up := &reader{}
-	o := rigOptions{upstream: up, continuity: memoryStore()}
+	o := rigOptions{upstream: up, continuity: inMemory(t)}
 	c := &talk{rig: newRig(t, o), history: histories()[0]}
 	c.rig.as(t, o, access.Caller{ID: "ann", Tenant: access.DefaultTenant})
 	c.say(t, user("question 1"))

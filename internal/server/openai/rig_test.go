@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,11 +28,19 @@ import (
 	"github.com/metier-run/metier/internal/rescue"
 	"github.com/metier-run/metier/internal/server"
 	door "github.com/metier-run/metier/internal/server/openai"
+	"github.com/metier-run/metier/internal/store/storetest"
 	"github.com/metier-run/metier/internal/wire"
 	"github.com/metier-run/metier/skill"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	code := storetest.Main(m)
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
 
 type ids struct{ n atomic.Int64 }
 
