@@ -55,6 +55,10 @@ const (
 // sweepEach is how often old entries are looked for.
 const sweepEach = 10 * time.Minute
 
+// sweepPause is how long new entries come together before what is too much goes: it costs a
+// look at all that an owner has.
+const sweepPause = time.Second
+
 // usedStep is how much later a use must be to be written down: a use is a write, and a
 // read that must wait for a disk is none.
 const usedStep = time.Second
@@ -151,6 +155,7 @@ func (c *Continuity) sweep(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-c.wake:
+			wait(ctx, sweepPause)
 		case <-tick.C:
 			c.report(ctx, c.forget(ctx, sqlForgetOld, c.oldest(c.db.o.Now())))
 		}

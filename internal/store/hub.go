@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -79,8 +80,10 @@ func (f follower) next(after int64) (events []journal.Event, last int64, changed
 	f.hub.mu.Lock()
 	defer f.hub.mu.Unlock()
 	t := f.hub.topics[f.key]
-	if n := len(t.recent); n > 0 && t.recent[0].Seq <= after+1 && after < t.last {
-		events = t.recent[after+1-t.recent[0].Seq:]
+	if len(t.recent) > 0 {
+		if i := after + 1 - t.recent[0].Seq; i >= 0 && i < int64(len(t.recent)) {
+			events = t.recent[i:]
+		}
 	}
 	return events, t.last, t.changed
 }
@@ -151,14 +154,14 @@ func (h *hub) look(ctx context.Context) {
 }
 
 // lookMany is how many sessions one statement asks for.
-const lookMany = 200
+const lookMany = 256
 
 func (h *hub) lookOnce(ctx context.Context) error {
 	followed := h.followed()
 	for len(followed) > 0 {
 		some := followed[:min(lookMany, len(followed))]
 		followed = followed[len(some):]
-		if err := h.ask(ctx, some); err != nil {
+		if err := h.ask(ctx, slices.Clip(some)); err != nil {
 			return err
 		}
 	}
@@ -176,6 +179,10 @@ func (h *hub) followed() []key {
 }
 
 func (h *hub) ask(ctx context.Context, keys []key) error {
+	// Statements of few lengths are parsed once each.
+	for len(keys)&(len(keys)-1) != 0 {
+		keys = append(keys, keys[0])
+	}
 	var args []any
 	for _, k := range keys {
 		args = append(args, k.tenant, k.id)

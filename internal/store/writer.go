@@ -214,7 +214,8 @@ func (w *writer) begin(ctx context.Context, jobs ...*job) error {
 		if full {
 			level = "PRAGMA synchronous = FULL"
 		}
-		if _, err := w.stmt.ExecContext(ctx, level); err != nil {
+		// Not prepared: SQLite carries some pragmas out when they are parsed.
+		if _, err := w.conn.ExecContext(ctx, level); err != nil {
 			return err
 		}
 		w.full = full
