@@ -64,23 +64,23 @@ func TestAttachmentsOverHTTP(t *testing.T) {
 	if len(got) != 4 {
 		t.Fatalf("the answer is %s", body)
 	}
-	for i, want := range []string{"Note: the attached file broken.bin is not in the working directory: its base64 is broken", "1 | second", "image.png is not text (12 bytes)", "There is no file large.bin"} {
+	for i, want := range []string{"2 | 1,2", "1 | second", "image.png is not text (12 bytes)", "There is no file large.bin"} {
 		if !strings.Contains(got[i], want) {
 			t.Errorf("result %d lacks %q:\n%s", i, want, got[i])
 		}
 	}
-	if !strings.Contains(got[0], "2 | 1,2") || strings.Contains(got[1], "broken.bin") {
-		t.Errorf("the first results:\n%s\n%s", got[0], got[1])
+	if strings.Contains(got[0], "broken.bin") {
+		t.Errorf("the first result:\n%s", got[0])
 	}
 	c.post(t, `{"model":"m","messages":[`+user+`,{"role":"assistant","content":`+quoted(answer)+`},{"role":"user","content":"thanks"}]}`)
 	if want := []int{0, 1, 1, 1, 1, 0}; !cmp.Equal(there, want) {
 		t.Errorf("workspaces by round: %v, want %v", there, want)
 	}
-	note := `{"type":"text","text":"\n\n[Files of this message, in the working directory of the tools: data.csv (8 bytes), image.png (12 bytes), data-2.csv (7 bytes), broken.bin (`
+	note := `{"type":"text","text":"\n\n[Files of this message, in the working directory of the tools: data.csv (8 bytes), image.png (12 bytes), data-2.csv (7 bytes). Not there: `
 	bodies := c.bodies()
 	for i, sent := range [][]byte{bodies[0], bodies[4], bodies[5]} {
 		message := userMessage(sent)
-		if !bytes.HasPrefix(message, []byte(strings.TrimSuffix(user, "]}")+",")) || !bytes.Contains(message, []byte(note)) || !bytes.Contains(message, []byte("Not there: large.bin (2.9 KiB, and one file may have 2.0 KiB).]")) {
+		if !bytes.HasPrefix(message, []byte(strings.TrimSuffix(user, "]}")+",")) || !bytes.Contains(message, []byte(note)) || !bytes.Contains(message, []byte("broken.bin (what was sent of it cannot be decoded)")) || !bytes.Contains(message, []byte("large.bin (2.9 KiB, and one file may have 2.0 KiB)")) {
 			t.Errorf("the message %d is %.1500s", i, message)
 		}
 		if !bytes.Equal(message, userMessage(bodies[0])) {

@@ -48,6 +48,8 @@ func (a *Attachments) beside(exists func(name string) bool, files []llm.Attachme
 	for _, f := range files {
 		name := a.free(nameOf(f), exists)
 		switch {
+		case f.Problem != "":
+			left = append(left, fmt.Sprintf(leftProblem, name, f.Problem))
 		case int64(len(a.files)) >= a.most:
 			left = append(left, fmt.Sprintf(leftCount, name, a.most))
 		case f.Size > a.longest:

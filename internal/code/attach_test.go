@@ -68,6 +68,7 @@ func TestAttachments(t *testing.T) {
 		nil,
 		{sent("", "image/png", "three"), sent("large.bin", "", strings.Repeat("x", 4096)), broken},
 		{sent("a.csv", "", "four"), sent("more.txt", "", "five")},
+		{{Name: "gone.pdf", Problem: "only its id was sent, and not the file"}},
 	} {
 		notes = append(notes, a.Add(message))
 	}
@@ -76,6 +77,7 @@ func TestAttachments(t *testing.T) {
 		"",
 		"[Files of this message, in the working directory of the tools: image.png (5 bytes), broken.bin (1 byte). Not there: large.bin (4.0 KiB, and one file may have 2.0 KiB).]",
 		"[Files of this message, in the working directory of the tools: a-3.csv (4 bytes). Not there: more.txt (there may be 5 files).]",
+		"[Not there: gone.pdf (only its id was sent, and not the file).]",
 	}
 	if diff := cmp.Diff(want, notes); diff != "" {
 		t.Error(diff)

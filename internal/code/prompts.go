@@ -5,10 +5,12 @@ const (
 	takenNote = "Files of this message, in the working directory of the tools: %s."
 	takenFile = "%s (%s)"
 	leftNote  = "Not there: %s."
-	leftCount = "%s (there may be %d files)"
-	leftLong  = "%s (%s, and one file may have %s)"
-	leftRoom  = "%s (all files together may have %s)"
-	notStaged = "Note: the attached file %s is not in the working directory: %v."
+	// What follows the name is [llm.Attachment.Problem].
+	leftProblem = "%s (%s)"
+	leftCount   = "%s (there may be %d files)"
+	leftLong    = "%s (%s, and one file may have %s)"
+	leftRoom    = "%s (all files together may have %s)"
+	notStaged   = "Note: the attached file %s is not in the working directory: %v."
 
 	// What a host without recovery says.
 	plainUnknown   = "There is no tool %s."

@@ -3,8 +3,6 @@ package openai
 import (
 	"bytes"
 	"encoding/base64"
-	"errors"
-	"fmt"
 	"net/url"
 	"strings"
 
@@ -14,12 +12,12 @@ import (
 	"github.com/metier-run/metier/internal/wire"
 )
 
-// Attachments are the files whose bytes a message holds, in the order of its parts:
-// "file" with file_data, "image_url" with a data URL, and "input_audio" (B1 6.4). What
-// a part only points at, by a URL or an id, is not fetched and is none.
+// Attachments are the files of a message, in the order of its parts: "file", "image_url"
+// and "input_audio" (B1 6.4). One that is only pointed at, by a URL or an id, is not
+// fetched, and says so in its Problem, as does one whose data is broken.
 func Attachments(m llm.Message) []llm.Attachment {
 	// Most messages have none: that is seen without reading them.
-	if !m.Raw.Is(llm.OpenAIChat) || !bytes.Contains(m.Raw.Bytes, []byte("data")) && !bytes.Contains(m.Raw.Bytes, []byte("DATA")) {
+	if !m.Raw.Is(llm.OpenAIChat) || !mayAttach(m.Raw.Bytes) {
 		return nil
 	}
 	content := wire.Member(m.Raw.Bytes, "content")
@@ -35,18 +33,42 @@ func Attachments(m llm.Message) []llm.Attachment {
 	return found
 }
 
+func mayAttach(b []byte) bool {
+	for _, word := range []string{"file_data", "file_id", "image_url", "input_audio"} {
+		if bytes.Contains(b, []byte(word)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Why a file cannot be had.
+const (
+	onlyID     = "only its id was sent, and not the file"
+	onlyLink   = "only a link was sent, and not the file"
+	brokenData = "what was sent of it cannot be decoded"
+)
+
 func attachment(part jsontext.Value) (llm.Attachment, bool) {
 	kind, _ := wire.String(wire.Member(part, "type"))
 	body := wire.Member(part, kind)
 	switch kind {
 	case "file":
 		name, _ := wire.String(wire.Member(body, "filename"))
-		return encoded(name, "", wire.Member(body, "file_data"), true)
-	case "image_url":
-		if len(body) > 0 && body[0] == '"' { // some clients leave the object out
-			return encoded("", "", body, false)
+		if a, ok := encoded(name, "", wire.Member(body, "file_data"), true); ok {
+			return a, true
 		}
-		return encoded("", "", wire.Member(body, "url"), false)
+		id, _ := wire.String(wire.Member(body, "file_id"))
+		return llm.Attachment{Name: name, Problem: onlyID}, id != ""
+	case "image_url":
+		if len(body) > 0 && body[0] != '"' { // some clients leave the object out
+			body = wire.Member(body, "url")
+		}
+		if a, ok := encoded("", "", body, false); ok {
+			return a, true
+		}
+		link, _ := wire.String(body)
+		return llm.Attachment{MediaType: "image", Problem: onlyLink}, link != ""
 	case "input_audio":
 		format, _ := wire.String(wire.Member(body, "format"))
 		return encoded("", "audio/"+format, wire.Member(body, "data"), true)
@@ -71,20 +93,57 @@ func encoded(name, media string, v jsontext.Value, plain bool) (llm.Attachment, 
 	default:
 		head, data = ";base64", text
 	}
-	a := llm.Attachment{Name: name, MediaType: strings.ToLower(strings.TrimSpace(media)), Size: int64(len(data))}
+	a := llm.Attachment{Name: name, MediaType: strings.ToLower(strings.TrimSpace(media))}
+	good := false
 	if strings.HasSuffix(strings.ToLower(head), ";base64") {
-		a.Size = int64(base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(data, "="))))
+		a.Size, good = scanBase64(data)
 		a.Data = func() ([]byte, error) { return decodeBase64(data) }
-		return a, true
-	}
-	a.Data = func() ([]byte, error) {
-		plain, err := url.PathUnescape(data)
-		if err != nil {
-			return nil, errors.New("its data URL is broken")
+	} else {
+		a.Size, good = int64(len(data)), goodEscapes(data)
+		a.Data = func() ([]byte, error) {
+			text, err := url.PathUnescape(data)
+			return []byte(text), err
 		}
-		return []byte(plain), nil
+	}
+	if !good {
+		return llm.Attachment{Name: a.Name, MediaType: a.MediaType, Problem: brokenData}, true
 	}
 	return a, true
+}
+
+// scanBase64 is how many bytes [decodeBase64] gives, and whether it can, without making
+// them.
+func scanBase64(text string) (size int64, ok bool) {
+	n := int64(0)
+	text = strings.TrimRight(text, "=\r\n ")
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '\r', c == '\n', c == ' ':
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '+', c == '/', c == '-', c == '_':
+			n++
+		default:
+			return 0, false
+		}
+	}
+	return n * 3 / 4, n%4 != 1
+}
+
+// goodEscapes reports whether each % of a data URL stands before two digits.
+func goodEscapes(text string) bool {
+	for {
+		_, after, found := strings.Cut(text, "%")
+		if !found {
+			return true
+		}
+		if len(after) < 2 || !isHex(after[0]) || !isHex(after[1]) {
+			return false
+		}
+		text = after[2:]
+	}
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
 func cutFold(s, prefix string) (string, bool) {
@@ -97,10 +156,7 @@ func cutFold(s, prefix string) (string, bool) {
 // decodeBase64 reads base64 as clients write it: with the alphabet of URLs as well,
 // with line ends, and without padding.
 func decodeBase64(text string) ([]byte, error) {
+	text = strings.TrimRight(text, "=\r\n ")
 	text = strings.NewReplacer("-", "+", "_", "/", "\r", "", "\n", "", " ", "").Replace(text)
-	data, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
-	if err != nil {
-		return nil, fmt.Errorf("its base64 is broken: %w", err)
-	}
-	return data, nil
+	return base64.RawStdEncoding.DecodeString(text)
 }
