@@ -72,7 +72,7 @@ func wholesome(t *testing.T, err error) {
 
 // FuzzFile: any file comes through a change to another line as it is.
 func FuzzFile(f *testing.F) {
-	for _, s := range []string{"", "a\n", "\xff\xfea\x00", mark8 + "x\r\ny", "\xfe\xff\x00a", "\xe9\x00\n"} {
+	for _, s := range []string{"", "a\n", "\xff\xfea\x00", Marked.mark() + "x\r\ny", "\xfe\xff\x00a", "\xe9\x00\n"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -86,7 +86,7 @@ func FuzzFile(f *testing.F) {
 		if got := tx.encode(splice(tx, nil)); string(got) != string(data) {
 			t.Errorf("%q comes out unchanged as %q", data, got)
 		}
-		if tx.enc != plain || len(tx.lines) == 0 {
+		if tx.enc != Plain || len(tx.lines) == 0 {
 			return
 		}
 		file := string(data) + "\nlast"

@@ -32,7 +32,7 @@ func TestGrammar(t *testing.T) {
 		{"12.2 a rename alone", set{"f": "a"}, set{"g": "a"}, env("*** Update File: f", "*** Move to: g")},
 		{"12.3 operations", set{"f": "a\n", "g": "b\n"}, set{"f": "c\n", "n": "x\n"}, `{"operations":[{"type":"update","path":"f","diff":"@@\n-a\n+c\n"},{"type":"add_file","path":"n","text":"x"},{"type":"delete","path":"g"}]}`},
 		{"12.3 one operation in a call", set{"f": "a\n"}, set{"g/f": "c\n"}, `{"type":"apply_patch_call","call_id":"c","operation":{"type":"update_file","path":"f","diff":"-a\n+c","move_to":"g/f"}}`},
-		{"12.3 whole content keeps the file's way", set{"f": mark8 + "a\r\nb\r\n"}, set{"f": mark8 + "x\r\ny\r\nz\r\n"}, `{"type":"update_file","path":"f","content":"x\ny\nz"}`},
+		{"12.3 whole content keeps the file's way", set{"f": Marked.mark() + "a\r\nb\r\n"}, set{"f": Marked.mark() + "x\r\ny\r\nz\r\n"}, `{"type":"update_file","path":"f","content":"x\ny\nz"}`},
 		{"12.3 a diff as lines", set{"f": "a\n"}, set{"f": "b\n"}, `{"type":"update_file","path":"f","diff":["@@","-a","+b"]}`},
 		{"12.3 the envelope as a diff", set{"f": "a\n"}, set{"f": "b\n"}, `{"type":"update_file","path":"f","diff":"*** Begin Patch\n*** Update File: f\n-a\n+b\n*** End Patch"}`},
 		{"12.4 a path is cleaned", set{"d/f": "a\n"}, set{"d/f": "b\n"}, env("*** Update File: ./d//f", "-a", "+b")},
@@ -102,15 +102,15 @@ func TestGrammar(t *testing.T) {
 
 // TestStyles: the line ends, the mark and the encoding of a file stay (B1 11.9).
 func TestStyles(t *testing.T) {
-	le := func(s string) string { return string(text{enc: little}.encode(splitLines(s))) }
-	be := func(s string) string { return string(text{enc: big}.encode(splitLines(s))) }
+	le := func(s string) string { return string(text{enc: Little}.encode(splitLines(s))) }
+	be := func(s string) string { return string(text{enc: Big}.encode(splitLines(s))) }
 	change := []string{" b", "-c", "+C1", "+C2", " d"}
 	tests := []struct{ name, before, after string }{
 		{"LF", "a\nb\nc\nd\n", "a\nb\nC1\nC2\nd\n"},
 		{"CRLF", "a\r\nb\r\nc\r\nd\r\n", "a\r\nb\r\nC1\r\nC2\r\nd\r\n"},
 		{"mixed", "a\r\nb\nc\r\nd\n", "a\r\nb\nC1\r\nC2\r\nd\n"},
 		{"no end", "b\nc\nd", "b\nC1\nC2\nd"},
-		{"UTF-8 mark", mark8 + "b\nc\nd\n", mark8 + "b\nC1\nC2\nd\n"},
+		{"UTF-8 mark", Marked.mark() + "b\nc\nd\n", Marked.mark() + "b\nC1\nC2\nd\n"},
 		{"UTF-16 little", le("b\r\nc\r\nd \U0001f600"), le("b\r\nC1\r\nC2\r\nd \U0001f600")},
 		{"UTF-16 big", be("\u00e9\nb\nc\nd\n"), be("\u00e9\nb\nC1\nC2\nd\n")},
 		{"Latin-1 and binary", "\xe9\x00\xff\nb\nc\nd\n\xfe\r", "\xe9\x00\xff\nb\nC1\nC2\nd\n\xfe\r"},

@@ -57,7 +57,7 @@ func parse(text string, clean Cleaner, l Limits) (Patch, *Error) {
 	if err := checkText(text, l); err != nil {
 		return Patch{}, err
 	}
-	text = strings.TrimPrefix(text, mark8)
+	text = strings.TrimPrefix(text, Marked.mark())
 	r := reader{clean: clean}
 	var err *Error
 	body := strings.TrimFunc(unfence(text), space)

@@ -29,7 +29,7 @@ type modelFile struct {
 type style struct {
 	end  string
 	open bool // no line break at the end
-	enc  encoding
+	enc  Encoding
 }
 
 // bytes spells a file, apart from the code under test.
@@ -41,16 +41,16 @@ func (f modelFile) bytes() string {
 			text += f.style.end
 		}
 	}
-	if f.style.enc == plain {
+	if f.style.enc == Plain {
 		return text
 	}
-	if f.style.enc == marked {
+	if f.style.enc == Marked {
 		return "\xef\xbb\xbf" + text
 	}
 	var b strings.Builder
 	for _, u := range utf16.Encode([]rune("\ufeff" + text)) {
 		hi, lo := byte(u>>8), byte(u)
-		if f.style.enc == little {
+		if f.style.enc == Little {
 			hi, lo = lo, hi
 		}
 		b.WriteByte(hi)
@@ -96,7 +96,7 @@ func (d *drawer) file() modelFile {
 	if len(f.lines) == 1 && f.style.open {
 		f.style.end = "\n" // nothing shows another
 	}
-	f.style.enc = rapid.SampledFrom([]encoding{plain, plain, marked, little, big}).Draw(d.T, "encoding")
+	f.style.enc = rapid.SampledFrom([]Encoding{Plain, Plain, Marked, Little, Big}).Draw(d.T, "encoding")
 	return f
 }
 

@@ -1,36 +1,17 @@
 package patch
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
 // fileLine is a line and how it ends: "\n", "\r\n", or "" at the end of a file.
 type fileLine struct{ s, end string }
 
-// encoding is how a file's bytes spell its text.
-type encoding int
-
-const (
-	plain  encoding = iota // UTF-8, or any other bytes that "\n" divides into lines
-	marked                 // UTF-8 after a byte order mark
-	little                 // UTF-16, little end first, after a byte order mark
-	big                    // UTF-16, big end first, after a byte order mark
-)
-
-const (
-	mark8      = "\xef\xbb\xbf"
-	markLittle = "\xff\xfe"
-	markBig    = "\xfe\xff"
-)
-
 // text is a file as lines. What is not UTF-8 is kept byte for byte in them.
 type text struct {
-	enc   encoding
+	enc   Encoding
 	lines []fileLine
 	// utf8 says that the text may be written in UTF-8.
 	utf8 bool
@@ -41,57 +22,11 @@ var errUTF16 = errors.New("not UTF-16")
 // decode reads a file. It fails with errUTF16 on bytes that claim to be UTF-16
 // and would not come out again as they went in.
 func decode(data []byte) (text, error) {
-	var t text
-	s := string(data)
-	switch {
-	case strings.HasPrefix(s, mark8):
-		t.enc, s = marked, s[len(mark8):]
-	case strings.HasPrefix(s, markLittle):
-		t.enc = little
-	case strings.HasPrefix(s, markBig):
-		t.enc = big
+	s, enc, faithful := Decode(data)
+	if !faithful {
+		return text{}, errUTF16
 	}
-	if order := t.enc.order(); order != nil {
-		var ok bool
-		if s, ok = fromUTF16(data[2:], order); !ok {
-			return text{}, errUTF16
-		}
-	}
-	t.utf8 = utf8.ValidString(s)
-	t.lines = splitLines(s)
-	return t, nil
-}
-
-func (e encoding) order() binary.ByteOrder {
-	switch e {
-	case little:
-		return binary.LittleEndian
-	case big:
-		return binary.BigEndian
-	}
-	return nil
-}
-
-func fromUTF16(data []byte, order binary.ByteOrder) (string, bool) {
-	if len(data)%2 != 0 {
-		return "", false
-	}
-	units := make([]uint16, len(data)/2)
-	for i := range units {
-		units[i] = order.Uint16(data[2*i:])
-	}
-	s := string(utf16.Decode(units))
-	// An unpaired half would be lost.
-	return s, bytes.Equal(toUTF16(s, order), data)
-}
-
-func toUTF16(s string, order binary.ByteOrder) []byte {
-	units := utf16.Encode([]rune(s))
-	data := make([]byte, 2*len(units))
-	for i, u := range units {
-		order.PutUint16(data[2*i:], u)
-	}
-	return data
+	return text{enc: enc, utf8: utf8.ValidString(s), lines: splitLines(s)}, nil
 }
 
 // encode writes lines in the way of the file that t was read from.
@@ -101,21 +36,12 @@ func (t text) encode(lines []fileLine) []byte {
 		size += len(l.s) + len(l.end)
 	}
 	var b strings.Builder
-	b.Grow(size + len(mark8))
-	if t.enc == marked {
-		b.WriteString(mark8)
-	}
+	b.Grow(size)
 	for _, l := range lines {
 		b.WriteString(l.s)
 		b.WriteString(l.end)
 	}
-	switch t.enc {
-	case little:
-		return append([]byte(markLittle), toUTF16(b.String(), binary.LittleEndian)...)
-	case big:
-		return append([]byte(markBig), toUTF16(b.String(), binary.BigEndian)...)
-	}
-	return []byte(b.String())
+	return Encode(b.String(), t.enc)
 }
 
 // splitLines divides text after each "\n". An empty text has no line, and a last

@@ -7,6 +7,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/metier-run/metier/internal/config"
+	"github.com/metier-run/metier/internal/fault"
 	"github.com/metier-run/metier/internal/llm"
 	"github.com/metier-run/metier/internal/wire"
 )
@@ -28,8 +30,20 @@ type DecodeError struct{ Param, Detail, Message string }
 // model's name: small JSON can become many objects.
 type Bounds struct{ Messages, Tools, Model int }
 
+// NewBounds are those of the limits table.
+func NewBounds(limits config.Values) Bounds {
+	return Bounds{
+		Messages: limits.Int(config.RequestMessages), Tools: limits.Int(config.RequestTools), Model: limits.Int(config.RequestModel),
+	}
+}
+
 // Error is the text.
 func (e *DecodeError) Error() string { return e.Message }
+
+// Fault is the error as doors answer it.
+func (e *DecodeError) Fault() *fault.Error {
+	return &fault.Error{Code: fault.Invalid, Message: e.Message, Param: e.Param, Detail: e.Detail, Err: e}
+}
 
 // DecodeRequest reads a request body. Values are slices of body, which must not
 // change afterwards. Members of other hosts' extensions stay in Rest, where

@@ -56,9 +56,7 @@ var _ server.Door = (*Door)(nil)
 func New(o Options) *Door {
 	return &Door{
 		options: o, keepAlive: o.Limits.Duration(config.KeepAlive),
-		bounds: openai.Bounds{
-			Messages: o.Limits.Int(config.RequestMessages), Tools: o.Limits.Int(config.RequestTools), Model: o.Limits.Int(config.RequestModel),
-		},
+		bounds: openai.NewBounds(o.Limits),
 	}
 }
 

@@ -3,12 +3,9 @@ package openai
 import (
 	"errors"
 	"net/http"
-	"strconv"
-	"time"
 
 	"github.com/metier-run/metier/internal/fault"
 	"github.com/metier-run/metier/internal/llm"
-	"github.com/metier-run/metier/internal/llm/openai"
 	"github.com/metier-run/metier/internal/server"
 	"github.com/metier-run/metier/internal/wire"
 )
@@ -20,11 +17,8 @@ func (d *Door) Refuse(w http.ResponseWriter, _ *http.Request, err error) {
 		refuseUpstream(w, e)
 		return
 	}
-	e := faultOf(err)
-	if e.RetryAfter > 0 {
-		seconds := (e.RetryAfter + time.Second - 1) / time.Second
-		w.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
-	}
+	e := server.FaultOf(err)
+	server.TellRetry(w, e)
 	server.WriteBody(w, e.Code.Status(), errorBody(e))
 }
 
@@ -32,39 +26,11 @@ func refuseUpstream(w http.ResponseWriter, e *llm.StatusError) {
 	for name, values := range e.Header {
 		w.Header()[name] = values
 	}
-	if e.Dialect == llm.OpenAIChat {
-		server.WriteBody(w, refusalStatus(e.Status), e.Body)
-		return
+	body := e.Body
+	if e.Dialect != llm.OpenAIChat {
+		body = errorBody(server.FaultOf(e))
 	}
-	f := fault.New(fault.Upstream, "the upstream refused the request: %s", e.Message)
-	server.WriteBody(w, refusalStatus(e.Status), errorBody(f))
-}
-
-// refusalStatus keeps an upstream's status if it is one of an error.
-func refusalStatus(status int) int {
-	if status < http.StatusBadRequest || status > 599 {
-		return http.StatusBadGateway
-	}
-	return status
-}
-
-// faultOf gives every error of a turn a text that its reader can act on.
-func faultOf(err error) *fault.Error {
-	if e, ok := errors.AsType[*fault.Error](err); ok {
-		return e
-	}
-	if e, ok := errors.AsType[*openai.DecodeError](err); ok {
-		return &fault.Error{Code: fault.Invalid, Message: e.Message, Param: e.Param, Detail: e.Detail, Err: err}
-	}
-	if e, ok := errors.AsType[*llm.StreamError](err); ok {
-		broke := fault.Wrap(err, fault.Upstream, "the upstream's answer broke: %s", e.Message)
-		broke.Detail = e.Detail
-		return broke
-	}
-	if e, ok := errors.AsType[*llm.StatusError](err); ok {
-		return fault.Wrap(err, fault.Upstream, "the upstream refused the request: %s", e.Message)
-	}
-	return fault.From(err)
+	server.WriteBody(w, server.StatusOf(e), body)
 }
 
 // errorBody is the error object; all four keys are always there.
@@ -115,5 +81,5 @@ func streamError(err error) []byte {
 	if e, ok := errors.AsType[*llm.StatusError](err); ok && e.Dialect == llm.OpenAIChat {
 		return e.Body
 	}
-	return errorBody(faultOf(err))
+	return errorBody(server.FaultOf(err))
 }

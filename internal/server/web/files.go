@@ -121,11 +121,10 @@ func (x *session) take(found []llm.Attachment) (note string, keep bool) {
 	}
 	had := len(x.work.Attached())
 	note = x.work.Attach(found)
-	if len(x.work.Attached()) == had {
-		return note, false
-	}
-	if err := x.work.Settle(); err != nil {
-		x.sessions.o.Logger.Error("attached files not in the workspace", "session", x.id, "error", err)
+	if len(x.work.Attached()) > had {
+		if err := x.work.Settle(); err != nil {
+			x.sessions.o.Logger.Error("attached files not in the workspace", "session", x.id, "error", err)
+		}
 	}
 	return note, len(found) <= x.sessions.files
 }

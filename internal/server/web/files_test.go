@@ -12,6 +12,7 @@ import (
 	"github.com/metier-run/metier/internal/access"
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/server"
 )
 
 // tails are the notes behind the user's messages, as the model got them.
@@ -100,6 +101,26 @@ func TestUploadAndNewChat(t *testing.T) {
 	}
 	if left := r.workspaces(t); len(left) > 0 {
 		t.Errorf("left: %q", left)
+	}
+}
+
+// TestMissingFilesStayTold: what is told of a file that is not there does not change when
+// another file comes to have its name.
+func TestMissingFilesStayTold(t *testing.T) {
+	r := newRig(t, rigOptions{})
+	file := func(data string) string {
+		return `{"role":"user","content":[{"type":"file","file":{"filename":"a.txt","file_data":"` + data + `"}},` +
+			`{"type":"image_url","image_url":{"url":"https://pictures.example/b.png"}}]}`
+	}
+	for _, body := range []string{file("YQ="), file("YQ=") + `,{"role":"assistant","content":"x"},` + file("YQ==")} {
+		answer(t, r.chat(t, `{"messages":[`+body+`]}`))
+		want := "[Not there: a.txt (what was sent of it cannot be decoded); image (only a link was sent, and not the file).]"
+		if got := r.tails(); got[0] != want {
+			t.Errorf("told: %q", got)
+		}
+	}
+	if diff := cmp.Diff([]string{"a.txt"}, r.workspaces(t)); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -213,7 +234,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r, err := decode(body)
 		if err != nil {
-			if faultOf(err).Message == "" || faultOf(err).Code.Status() != http.StatusBadRequest {
+			if server.FaultOf(err).Message == "" || server.FaultOf(err).Code.Status() != http.StatusBadRequest {
 				t.Errorf("refused with %v", err)
 			}
 			return
@@ -225,7 +246,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		in, err := r.compose("the model", http.Header{}, d.bounds, true)
 		if err != nil {
-			if faultOf(err).Code.Status() != http.StatusBadRequest {
+			if server.FaultOf(err).Code.Status() != http.StatusBadRequest {
 				t.Errorf("refused with %v", err)
 			}
 			return

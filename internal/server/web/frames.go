@@ -11,6 +11,7 @@ import (
 	"github.com/metier-run/metier/internal/journal"
 	"github.com/metier-run/metier/internal/llm"
 	"github.com/metier-run/metier/internal/llm/openai"
+	"github.com/metier-run/metier/internal/server"
 	toolskill "github.com/metier-run/metier/internal/tool/skill"
 	"github.com/metier-run/metier/internal/turn"
 	"github.com/metier-run/metier/internal/wire"
@@ -210,7 +211,7 @@ func (f *frames) end(o turn.Outcome, err error) []byte {
 		d.ReusePercent = round(100*float64(o.Usage.Cached)/float64(o.Usage.Input), 1)
 	}
 	if err != nil {
-		message := faultOf(err).Message
+		message := server.FaultOf(err).Message
 		d.Error = &message
 	}
 	f.frame(d)

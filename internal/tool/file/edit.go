@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/metier-run/metier/internal/journal"
+	"github.com/metier-run/metier/internal/patch"
 	"github.com/metier-run/metier/internal/tool"
 	"github.com/metier-run/metier/internal/workspace"
 )
@@ -151,7 +152,7 @@ func (v visit) rewrite(ctx context.Context, rel string, h held, c content, r run
 	if text == c.text {
 		return failure(rel, sameBytes, v.name(rel))
 	}
-	data := encode(text, c.enc)
+	data := patch.Encode(text, c.enc)
 	if int64(len(data)) > v.fileSize {
 		return failure(rel, resultLarge, v.fileSize)
 	}

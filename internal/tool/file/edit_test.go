@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/metier-run/metier/internal/patch"
 	"github.com/metier-run/metier/internal/workspace"
 )
 
@@ -106,7 +107,7 @@ func TestEditKeepsTheFilesWays(t *testing.T) {
 		{"mixed", "a\r\nb\nc\r\nd", "a\nb\nc\n", "a\nb\nx\nc\n", "a\r\nb\nx\nc\r\nd"},
 		{"mark", "\ufeffa\nb\n", "a", "x", "\ufeffx\nb\n"},
 		{"UTF-16", utf16le("ä\r\nb\r\n"), "ä\n", "ö\nü\n", utf16le("ö\r\nü\r\nb\r\n")},
-		{"UTF-16 big", string(encode("a😀\n", big)), "😀", "é", string(encode("aé\n", big))},
+		{"UTF-16 big", string(patch.Encode("a😀\n", patch.Big)), "😀", "é", string(patch.Encode("aé\n", patch.Big))},
 		{"one quote kept", "a “b” c\n", `a "b"`, `x "b"`, "x “b” c\n"},
 		{"one quote put", "say “b” and ‘c’\n", `say "b"`, `say "b" "d"`, "say “b” “d” and ‘c’\n"},
 		{"low quotes", "sag „ja“ und\n", `sag "ja" und`, `sag "ja" und "nein"`, "sag „ja“ und „nein“\n"},

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/metier-run/metier/internal/journal"
+	"github.com/metier-run/metier/internal/patch"
 	"github.com/metier-run/metier/internal/tool"
 	"github.com/metier-run/metier/internal/workspace"
 )
@@ -114,7 +115,7 @@ func (v visit) foot(rel string, c content, p page, total int) string {
 		b.WriteString(crlfEndings)
 	}
 	switch {
-	case c.enc == little || c.enc == big:
+	case c.enc == patch.Little || c.enc == patch.Big:
 		b.WriteString(utf16File)
 	case strings.ToValidUTF8(c.text, "") != c.text:
 		b.WriteString(notUTF8)

@@ -15,6 +15,7 @@ import (
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/journal"
 	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/patch"
 	"github.com/metier-run/metier/internal/tool"
 	"github.com/metier-run/metier/internal/workspace"
 )
@@ -191,4 +192,4 @@ func numberedLines(n int) string {
 	return b.String()
 }
 
-func utf16le(s string) string { return string(encode(s, little)) }
+func utf16le(s string) string { return string(patch.Encode(s, patch.Little)) }

@@ -1,80 +1,24 @@
 package file
 
 import (
-	"bytes"
-	"encoding/binary"
 	"strings"
-	"unicode/utf16"
-)
 
-// encoding is how a file spells its text.
-type encoding int
-
-const (
-	plain  encoding = iota // UTF-8, or any other bytes that "\n" divides into lines
-	marked                 // UTF-8 after a byte order mark
-	little                 // UTF-16, little end first, after a byte order mark
-	big                    // UTF-16, big end first, after a byte order mark
-)
-
-// The byte order marks.
-const (
-	mark8      = "\xef\xbb\xbf"
-	markLittle = "\xff\xfe"
-	markBig    = "\xfe\xff"
+	"github.com/metier-run/metier/internal/patch"
 )
 
 // content is a file as text.
 type content struct {
 	text string
-	enc  encoding
-	// faithful says that encode gives the file's own bytes back.
+	enc  patch.Encoding
+	// faithful says that [patch.Encode] gives the file's own bytes back.
 	faithful bool
 }
 
-// decode reads a file as text, without its byte order mark. Bytes that are no text of
-// the encoding stay as they are in UTF-8, and are replaced in UTF-16.
+// decode reads a file as text, without its byte order mark.
 func decode(data []byte) content {
-	switch {
-	case bytes.HasPrefix(data, []byte(mark8)):
-		return content{text: string(data[len(mark8):]), enc: marked, faithful: true}
-	case bytes.HasPrefix(data, []byte(markLittle)):
-		return decode16(data, little, binary.LittleEndian)
-	case bytes.HasPrefix(data, []byte(markBig)):
-		return decode16(data, big, binary.BigEndian)
-	}
-	return content{text: string(data), faithful: true}
-}
-
-func decode16(data []byte, enc encoding, order binary.ByteOrder) content {
-	units := make([]uint16, (len(data)-2)/2)
-	for i := range units {
-		units[i] = order.Uint16(data[2+2*i:])
-	}
-	c := content{text: string(utf16.Decode(units)), enc: enc}
-	c.faithful = bytes.Equal(encode(c.text, enc), data) // an unpaired half is not
+	var c content
+	c.text, c.enc, c.faithful = patch.Decode(data)
 	return c
-}
-
-// encode spells a text.
-func encode(text string, enc encoding) []byte {
-	switch enc {
-	case marked:
-		return []byte(mark8 + text)
-	case little:
-		return encode16(text, markLittle, binary.LittleEndian)
-	case big:
-		return encode16(text, markBig, binary.BigEndian)
-	}
-	return []byte(text)
-}
-
-func encode16(text, mark string, order binary.AppendByteOrder) []byte {
-	data := []byte(mark)
-	for _, u := range utf16.Encode([]rune(text)) {
-		data = order.AppendUint16(data, u)
-	}
-	return data
 }
 
 // isBinary reports whether a file is no text.
