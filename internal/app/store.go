@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -43,7 +44,7 @@ func (s Settings) db() config.Secret {
 
 // DBPath is the file of the database; empty when it is none.
 func (s Settings) DBPath() string {
-	if url := s.db().Reveal(); !store.IsPostgres(url) {
+	if url := s.db().Reveal(); !strings.Contains(url, "://") {
 		return url
 	}
 	return ""
@@ -57,11 +58,24 @@ func OpenStore(ctx context.Context, s Settings, logger *slog.Logger) (db *store.
 	if url.IsZero() {
 		return nil, "", nil
 	}
+	if err := checkDB(url.Reveal()); err != nil {
+		return nil, "", err
+	}
 	db, err = store.Open(ctx, store.Options{URL: url, Limits: s.Limits, Now: time.Now, NewID: ids{}.NewID, Logger: logger})
 	if err != nil && s.DB.IsZero() && readOnly(s.Home) {
 		return nil, fmt.Sprintf("%s cannot be written: sessions and what is remembered end with this process; set METIER_HOME to a folder of yours, or name a database with --db", s.Home), nil
 	}
 	return db, "", err
+}
+
+// checkDB refuses the URL of anything but a PostgreSQL server, which would be taken for
+// the path of a file. It may hold a password: only its scheme is said.
+func checkDB(text string) error {
+	scheme, _, ok := strings.Cut(text, "://")
+	if !ok || store.IsPostgres(text) {
+		return nil
+	}
+	return fault.Usage("the database is no %.20q: give postgres://USER:PASSWORD@HOST/NAME, or the path of a file", scheme+"://")
 }
 
 // readOnly reports whether a folder cannot be written, or not be made.
@@ -149,12 +163,12 @@ func (d durable) Open(ctx context.Context) (journal.Log, journal.Position, func(
 		}
 	}
 	if errors.Is(err, store.ErrNoSession) {
-		e := fault.Wrap(err, fault.NotFound, "the session %s was removed", d.id)
+		e := fault.New(fault.NotFound, "the session %s was removed", d.id)
 		e.Detail = "session_not_found"
 		return nil, journal.Position{}, nil, e
 	}
 	if errors.Is(err, store.ErrHeld) {
-		e := fault.Wrap(err, fault.Conflict, "the session %s is still answering: wait until its turn has ended", d.id)
+		e := fault.New(fault.Conflict, "the session %s is still answering: wait until its turn has ended", d.id)
 		e.Detail = "session_busy"
 		return nil, journal.Position{}, nil, e
 	}
@@ -211,7 +225,7 @@ func (j webJournals) Remove(ctx context.Context, id string) error {
 }
 
 // Conversation is what was said in a session, along its active path, hidden rounds
-// included. It fails with [fault.NotFound].
+// included: what a model can be asked to go on from. It fails with [fault.NotFound].
 func (a *App) Conversation(ctx context.Context, tenant, id string) ([]llm.Message, error) {
 	if a.Store == nil {
 		return nil, fault.New(fault.Unavailable, "sessions are not kept here: name a database with --db")
@@ -223,14 +237,27 @@ func (a *App) Conversation(ctx context.Context, tenant, id string) ([]llm.Messag
 		}
 		s = s.Apply(e)
 	}
-	return s.Path().Messages(), nil
+	return answered(s.Path().Messages()), nil
+}
+
+// answered is a conversation up to the last call that has its answer. A turn that was cut
+// off in the middle of its calls leaves a message that no model takes.
+func answered(messages []llm.Message) []llm.Message {
+	at := len(messages) - 1
+	for at >= 0 && messages[at].Role == llm.Tool {
+		at--
+	}
+	if at >= 0 && len(messages[at].Calls) > len(messages)-1-at {
+		return messages[:at]
+	}
+	return messages
 }
 
 func noSession(id string, err error) error {
 	if !errors.Is(err, store.ErrNoSession) {
 		return err
 	}
-	e := fault.Wrap(err, fault.NotFound, "there is no session %q: metier sessions list shows those that there are", id)
+	e := fault.New(fault.NotFound, "there is no session %q: metier sessions list shows those that there are", id)
 	e.Detail = "session_not_found"
 	return e
 }
@@ -268,11 +295,12 @@ func (a *App) settle(ctx context.Context) error {
 	return err
 }
 
-// settleOne ends a turn that nobody runs. Another process may be quicker.
-func (a *App) settleOne(ctx context.Context, s store.Session) error {
+// settleOne ends a turn that nobody runs. Another process may be quicker, also to remove
+// the session.
+func (a *App) settleOne(ctx context.Context, s store.Session) (err error) {
 	l := a.Store.Log(s.Tenant, s.ID)
 	h, err := l.Hold(ctx)
-	if errors.Is(err, store.ErrHeld) {
+	if errors.Is(err, store.ErrHeld) || errors.Is(err, store.ErrNoSession) {
 		return nil
 	}
 	if err != nil {

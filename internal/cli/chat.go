@@ -97,11 +97,7 @@ func (s *session) chat(ctx context.Context) error {
 		}
 	}
 	fmt.Fprintf(s.std.Err, "upstream: %s\nmodel: %s\n/help lists the commands\n", a.Chosen, model)
-	defer func() {
-		if c.kept {
-			s.sayGoOn(a, "chat", c.id)
-		}
-	}()
+	defer c.sayGoOn()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	lines := readLines(ctx, s.std.In)
@@ -119,6 +115,13 @@ func (s *session) chat(ctx context.Context) error {
 				return nil
 			}
 		}
+	}
+}
+
+// sayGoOn tells how the conversation can be taken up again, if there is anything of it.
+func (c *conversation) sayGoOn() {
+	if c.kept {
+		c.session.sayGoOn(c.app, "chat", c.id)
 	}
 }
 
@@ -201,7 +204,8 @@ func (c *conversation) command(line string) {
 // reset drops the conversation: what stands at the front of the prompt has
 // changed, or the person wants it so.
 func (c *conversation) reset() {
-	c.messages, c.files, c.id = nil, nil, c.app.NewSessionID()
+	c.sayGoOn() // this one stays where it is
+	c.messages, c.files, c.id, c.kept = nil, nil, c.app.NewSessionID(), false
 	if c.work != nil {
 		// What is left behind goes with the process.
 		if err := c.work.Reset(context.Background()); err != nil {

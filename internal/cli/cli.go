@@ -170,7 +170,7 @@ const environmentPrefix = "METIER_"
 func fromEnvironment(set *pflag.FlagSet) error {
 	var failed error
 	set.VisitAll(func(f *pflag.Flag) {
-		name := environmentPrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		name := variableOf(f.Name)
 		value, ok := os.LookupEnv(name)
 		if !ok || f.Changed || value == "" || failed != nil {
 			return
@@ -193,6 +193,22 @@ func fromEnvironment(set *pflag.FlagSet) error {
 		}
 	})
 	return failed
+}
+
+// variableOf is the variable of the environment that stands for a flag.
+func variableOf(flag string) string {
+	return environmentPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// from names what set a flag, for errors.
+func (s *session) from(flag string) string {
+	if s.typed[flag] {
+		return "--" + flag
+	}
+	if from := s.file.from[flag]; from != "" {
+		return from
+	}
+	return variableOf(flag)
 }
 
 // switchedOn reads a switch of the environment: on for anything but 0 (seed 1)

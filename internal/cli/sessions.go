@@ -8,7 +8,6 @@ import (
 	"iter"
 	"log/slog"
 	"os"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -76,19 +75,18 @@ func (s *session) newSessionsList() *cobra.Command {
 }
 
 func (s *session) listSessions(ctx context.Context, db *store.DB, f listFlags) error {
-	statuses := []journal.Status{"", journal.Idle, journal.Running, journal.Waiting, journal.Ended}
-	if !slices.Contains(statuses, journal.Status(f.status)) {
-		return fault.Usage("--status %s: give idle, running, waiting or ended", f.status)
+	status, err := sessions.ParseStatus(f.status)
+	if err != nil {
+		return fault.Usage("--status %s: %w", f.status, err)
 	}
 	if f.limit < 1 {
 		return fault.Usage("--limit %d: give a number from 1", f.limit)
 	}
 	page := sessions.Page{Sessions: []sessions.Row{}}
 	if db != nil {
-		var err error
-		q := store.Query{Tenant: access.DefaultTenant, Agent: f.agent, Status: journal.Status(f.status), Limit: f.limit, Cursor: f.cursor}
+		q := store.Query{Tenant: access.DefaultTenant, Agent: f.agent, Status: status, Limit: f.limit, Cursor: f.cursor}
 		if page, err = sessions.List(ctx, db, q); err != nil {
-			return err
+			return usageOf(err)
 		}
 	}
 	if f.asJSON {
@@ -105,7 +103,7 @@ func (s *session) listSessions(ctx context.Context, db *store.DB, f listFlags) e
 		if r.Agent != "" {
 			from = r.Agent
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\n", r.SessionID, r.Status, r.Turns, shownTime(r.UpdatedAt), printable(from), printable(r.Title))
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\n", printable(r.SessionID), r.Status, r.Turns, shownTime(r.UpdatedAt), printable(from), printable(r.Title))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -159,7 +157,12 @@ func noSuchSession(id string) error {
 
 func (s *session) showSession(x sessions.Session) {
 	w := s.std.Out
-	fmt.Fprintf(w, "session  %s\nstatus   %s\nbegun    %s\nchanged  %s\nturns    %d\n", x.SessionID, x.Status, shownTime(x.CreatedAt), shownTime(x.UpdatedAt), x.Turns)
+	status := string(x.Status)
+	if x.Status == journal.Ended {
+		status += " (" + printable(string(x.Reason)) + ")"
+	}
+	fmt.Fprintf(w, "session  %s\nstatus   %s\n", printable(x.SessionID), status)
+	fmt.Fprintf(w, "begun    %s\nchanged  %s\nturns    %d\n", shownTime(x.CreatedAt), shownTime(x.UpdatedAt), x.Turns)
 	if x.Model != "" {
 		fmt.Fprintf(w, "model    %s\n", printable(x.Model))
 	}
@@ -170,7 +173,7 @@ func (s *session) showSession(x sessions.Session) {
 		fmt.Fprintf(w, "messages %d, and %d on other branches\n", len(x.Messages), other)
 	}
 	for _, m := range x.Messages {
-		fmt.Fprintf(w, "\n--- %s ---\n", m.Role)
+		fmt.Fprintf(w, "\n--- %s ---\n", printable(string(m.Role)))
 		if m.Text != "" {
 			fmt.Fprintln(w, shownText(m.Text))
 		}
@@ -224,6 +227,9 @@ func (s *session) newSessionsEvents() *cobra.Command {
 }
 
 func (s *session) printEvents(ctx context.Context, db *store.DB, id string, f eventFlags) error {
+	if f.from < 1 {
+		return fault.Usage("--from %d: give the number of an event, from 1", f.from)
+	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	l := db.Log(access.DefaultTenant, id)
@@ -249,7 +255,8 @@ func (s *session) printEvents(ctx context.Context, db *store.DB, id string, f ev
 
 func (s *session) printEvent(id string, e journal.Event, asJSON bool) error {
 	if !asJSON {
-		_, err := fmt.Fprintf(s.std.Out, "%5d  %s  %-18s %s\n", e.Seq, shownTime(e.At), e.Data.Kind(), gist(e.Data))
+		line := fmt.Sprintf("%5d  %s  %-18s %s", e.Seq, shownTime(e.At), e.Data.Kind(), gist(e.Data))
+		_, err := fmt.Fprintln(s.std.Out, strings.TrimRight(line, " "))
 		return err
 	}
 	frame, err := sessions.FrameOf(id, e)
@@ -270,8 +277,7 @@ func gist(d journal.Data) string {
 	case journal.SessionCreated:
 		return "from " + printable(d.Origin)
 	case journal.MessagesAdded:
-		last := d.Entries[len(d.Entries)-1].Message
-		return fmt.Sprintf("%s, the last: %s %s", plural(len(d.Entries), "message"), last.Role, clipped(last.Text()))
+		return gistOfMessages(d.Entries)
 	case journal.HeadMoved:
 		return "to " + printable(string(d.To))
 	case journal.TurnStarted:
@@ -281,7 +287,7 @@ func gist(d journal.Data) string {
 	case journal.GenerateRequested:
 		return fmt.Sprintf("round %d, attempt %d", d.Round, d.Attempt)
 	case journal.GenerateEnded:
-		return fmt.Sprintf("%s%s", clipped(d.Reply.Message.Text()), shownCalls(d.Reply.Message.Calls))
+		return strings.TrimSpace(clipped(d.Reply.Message.Text()) + shownCalls(d.Reply.Message.Calls))
 	case journal.GenerateFailed:
 		return clipped(d.Error)
 	case journal.InvokeRequested:
@@ -290,6 +296,18 @@ func gist(d journal.Data) string {
 		return clipped(d.Result.Text)
 	}
 	return ""
+}
+
+func gistOfMessages(entries []journal.Entry) string {
+	if len(entries) == 0 { // no writer of today makes it
+		return "no message"
+	}
+	last := entries[len(entries)-1].Message
+	said := printable(string(last.Role)) + " " + clipped(last.Text()) + shownCalls(last.Calls)
+	if len(entries) == 1 {
+		return said
+	}
+	return fmt.Sprintf("%d messages, the last: %s", len(entries), said)
 }
 
 func shownCalls(calls []llm.Call) string {
@@ -303,15 +321,15 @@ func shownCalls(calls []llm.Call) string {
 // clipped is the beginning of a text, in one line.
 func clipped(text string) string {
 	const most = 80
-	line := []rune(printable(strings.Join(strings.Fields(text), " ")))
+	line := []rune(strings.Join(strings.Fields(printable(text)), " "))
 	if len(line) > most {
 		return string(line[:most]) + "…"
 	}
 	return string(line)
 }
 
-// withStore opens the database for a command that only looks. It is nil when nobody named
-// one and there is none yet.
+// withStore opens the database for a command that only looks. It is nil where nothing was
+// ever kept: no database is made to look into it.
 func (s *session) withStore(ctx context.Context, do func(context.Context, *store.DB) error) (err error) {
 	home, err := homeDir()
 	if err != nil {
@@ -321,21 +339,32 @@ func (s *session) withStore(ctx context.Context, do func(context.Context, *store
 	if err != nil {
 		return err
 	}
-	settings := app.Settings{Home: home, DB: config.NewSecret(s.flags.db)}
-	path := settings.DBPath()
-	if _, statErr := os.Stat(path); path != "" && errors.Is(statErr, fs.ErrNotExist) {
-		if s.flags.db == "" {
-			return do(ctx, nil)
-		}
-		return fault.Usage("--db %s: there is no such database", shownPath(s.flags.db))
+	if s.flags.db == app.MemoryDB {
+		return fault.Usage("%s: what is kept in memory ends with its process: name a database to look into, or leave that out", s.from(flagDB))
 	}
-	db, _, err := app.OpenStore(ctx, settings, logger)
+	settings := app.Settings{Home: home, DB: config.NewSecret(s.flags.db)}
+	if path := settings.DBPath(); path != "" {
+		if _, statErr := os.Stat(path); errors.Is(statErr, fs.ErrNotExist) {
+			return s.withoutStore(ctx, do)
+		}
+	}
+	db, warning, err := app.OpenStore(ctx, settings, logger)
 	if err != nil {
 		return err
 	}
 	if db == nil {
+		fmt.Fprintln(s.std.Err, "database: "+printable(warning))
 		return do(ctx, nil)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	return do(ctx, db)
+}
+
+// withoutStore looks where there is no database. Who named it for this command may have
+// misspelled it; a file names the one that is to be.
+func (s *session) withoutStore(ctx context.Context, do func(context.Context, *store.DB) error) error {
+	if s.flags.db == "" || s.file.from[flagDB] != "" {
+		return do(ctx, nil)
+	}
+	return fault.Usage("%s: there is no database %s: check the name; metier run, chat and serve make one", s.from(flagDB), shownPath(s.flags.db))
 }

@@ -134,6 +134,7 @@ const (
 	StoreInline      Name = "store-inline"
 	SessionHold      Name = "session-hold"
 	SessionPage      Name = "session-page"
+	SessionRows      Name = "session-rows"
 	ContinuityCount  Name = "continuity-entries"
 )
 
@@ -260,7 +261,8 @@ func Limits() []Limit {
 		{StorePoll, 1, Seconds, 1, 300, "", "", "time between looks for events of other processes that the database did not tell of"},
 		{StoreInline, 16 * kib, Bytes, kib, 64 * mib, "", "", "size of an event's data beyond which it is kept apart, once for all events that hold the same"},
 		{SessionHold, 15, Seconds, 3, 600, "", "session_busy", "time after which a session is free again whose process has died in a turn"},
-		{SessionPage, 50, Count, 1, 1000, "", "", "sessions of one page of a list, if it does not say"},
+		{SessionPage, 50, Count, 1, 1000, "", "", "sessions or events of one page of a list, if it does not say"},
+		{SessionRows, 1000, Count, 1, 1 << 20, "", "", "sessions or events of one page that a request may ask for"},
 	}
 }
 

@@ -78,7 +78,7 @@ const headerTime = 30 * time.Second
 // open streams the drain time, cancels the ones that are still there, and
 // returns when all have ended.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	open, cut := context.WithCancelCause(context.WithoutCancel(ctx))
+	open, cut := context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), stoppingKey{}, ctx))
 	defer cut(nil)
 	h := &http.Server{
 		Handler:           s,
@@ -94,6 +94,23 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 	return s.drain(h, cut, failed)
+}
+
+type stoppingKey struct{}
+
+// Watching is the context of a request that only watches: it ends with the request, and
+// when the server begins to stop, which then need not wait for it.
+func Watching(r *http.Request) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(r.Context())
+	serving, ok := r.Context().Value(stoppingKey{}).(context.Context)
+	if !ok {
+		return ctx, cancel
+	}
+	release := context.AfterFunc(serving, cancel)
+	return ctx, func() {
+		release()
+		cancel()
+	}
 }
 
 func (s *Server) drain(h *http.Server, cut context.CancelCauseFunc, failed <-chan error) error {

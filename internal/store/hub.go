@@ -29,6 +29,7 @@ type topic struct {
 	followers int
 	changed   chan struct{} // closed at the next change
 	last      int64         // the newest event that was heard of
+	gone      bool          // the session was removed
 	// recent are the newest events without a gap, up to last, so that a thousand
 	// followers need not read each from the database.
 	recent []journal.Event
@@ -75,11 +76,14 @@ func (f follower) leave() {
 }
 
 // next gives the events after a sequence number that are at hand, the newest that was
-// heard of, and what is closed when there are more.
+// heard of, and what is closed when there are more; nil when the session was removed.
 func (f follower) next(after int64) (events []journal.Event, last int64, changed <-chan struct{}) {
 	f.hub.mu.Lock()
 	defer f.hub.mu.Unlock()
 	t := f.hub.topics[f.key]
+	if t.gone {
+		return nil, t.last, nil
+	}
 	if len(t.recent) > 0 {
 		if i := after + 1 - t.recent[0].Seq; i >= 0 && i < int64(len(t.recent)) {
 			events = t.recent[i:]
@@ -116,6 +120,16 @@ func (h *hub) heard(k key, seq int64) {
 	if t := h.topics[k]; t != nil && (seq > t.last || seq == 0) {
 		t.recent = nil
 		t.hear(seq)
+	}
+}
+
+// removed is called when a session is not there any more.
+func (h *hub) removed(k key) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t := h.topics[k]; t != nil && !t.gone {
+		t.gone = true
+		t.hear(0)
 	}
 }
 
@@ -193,15 +207,25 @@ func (h *hub) ask(ctx context.Context, keys []key) error {
 		return err
 	}
 	defer rows.Close()
+	there := map[key]bool{}
 	for rows.Next() {
 		var k key
 		var seq int64
 		if err := rows.Scan(&k.tenant, &k.id, &seq); err != nil {
 			return err
 		}
+		there[k] = true
 		h.heard(k, seq)
 	}
-	return rows.Err()
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	for _, k := range keys {
+		if !there[k] {
+			h.removed(k)
+		}
+	}
+	return nil
 }
 
 // close waits for what runs for followers.

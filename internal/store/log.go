@@ -81,6 +81,9 @@ func (l *Log) ID() string { return l.id }
 
 // place is where the log stands.
 func (l *Log) place(ctx context.Context) (at journal.Position, s journal.Summary, err error) {
+	if !storable(l.id) {
+		return at, s, fmt.Errorf("%w: %.200q", ErrNoSession, l.id)
+	}
 	var b []byte
 	err = l.db.engine.read().QueryRowContext(ctx, sqlPlace, l.tenant, l.id).Scan(&at.Seq, &at.Fence, &b)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -221,7 +224,8 @@ func wrong(stands, at journal.Position) error {
 	return journal.ErrConflict
 }
 
-// Read yields the events after a sequence number that are stored when it is called.
+// Read yields the events after a sequence number, from 0, that are stored when it is
+// called.
 func (l *Log) Read(ctx context.Context, after int64) iter.Seq2[journal.Event, error] {
 	stands, _, err := l.place(ctx)
 	return func(yield func(journal.Event, error) bool) {
@@ -328,6 +332,10 @@ func (l *Log) Follow(ctx context.Context, after int64) iter.Seq2[journal.Event, 
 func (l *Log) hear(ctx context.Context, f follower, after int64, yield func(journal.Event, error) bool) (at, last int64, more bool) {
 	for {
 		events, last, changed := f.next(after)
+		if changed == nil {
+			yield(journal.Event{}, fmt.Errorf("%w: %s was removed", ErrNoSession, l.id))
+			return after, last, false
+		}
 		for _, e := range events {
 			if !yield(e, nil) {
 				return after, last, false

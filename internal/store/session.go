@@ -10,12 +10,14 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/jackc/pgx/v5/pgconn"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/metier-run/metier/internal/config"
+	"github.com/metier-run/metier/internal/fault"
 	"github.com/metier-run/metier/internal/journal"
 )
 
@@ -43,10 +45,14 @@ const (
 // notifications.
 const maxID = 128
 
+// storable reports whether a text can stand in a column of both databases: PostgreSQL
+// takes UTF-8 alone, and no zero.
+func storable(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
+
 // CreateSession makes a session that begins with the drafts, in one transaction. It fails
 // with [ErrExists] when there is one of that id.
 func (db *DB) CreateSession(ctx context.Context, tenant, id string, drafts ...journal.Draft) (*Log, error) {
-	if id == "" || tenant == "" || len(id) > maxID || len(tenant) > maxID || strings.ContainsAny(tenant+id, "\x00\n") {
+	if id == "" || tenant == "" || len(id) > maxID || len(tenant) > maxID || !storable(tenant+id) || strings.Contains(tenant+id, "\n") {
 		return nil, fmt.Errorf("store: create session %.200q of tenant %.200q: both have 1 to %d bytes, without line breaks", id, tenant, maxID)
 	}
 	l := db.Log(tenant, id)
@@ -113,6 +119,9 @@ func (db *DB) DeleteSession(ctx context.Context, tenant, id string) error {
 			err = nil
 		}
 	}
+	if err == nil {
+		db.hub.removed(key{tenant, id})
+	}
 	return db.failed("delete session "+id, err)
 }
 
@@ -145,6 +154,9 @@ func texts(ctx context.Context, q queries, query string, args ...any) ([]string,
 
 // Session finds one. It fails with [ErrNoSession].
 func (db *DB) Session(ctx context.Context, tenant, id string) (Session, error) {
+	if !storable(id) {
+		return Session{}, fmt.Errorf("%w: %.200q", ErrNoSession, id)
+	}
 	found, err := db.sessions(ctx, "WHERE tenant = ? AND id = ?", tenant, id)
 	if err != nil {
 		return Session{}, err
@@ -168,8 +180,12 @@ type Query struct {
 }
 
 // Sessions lists sessions, the one that changed last in front, and where the next page
-// begins; empty when there is none. A cursor that is none of its own is an error.
+// begins; empty when there is none. A cursor that is none of its own, and an agent that no
+// session can have, are [fault.Invalid].
 func (db *DB) Sessions(ctx context.Context, q Query) (found []Session, next string, err error) {
+	if !storable(q.Agent) {
+		return nil, "", invalid("agent_id", "the agent %.80q is no text: give its name", q.Agent)
+	}
 	where, args := "WHERE tenant = ?", []any{q.Tenant}
 	if q.Agent != "" {
 		where, args = where+" AND agent = ?", append(args, q.Agent)
@@ -180,7 +196,7 @@ func (db *DB) Sessions(ctx context.Context, q Query) (found []Session, next stri
 	if q.Cursor != "" {
 		at, id, ok := readCursor(q.Cursor)
 		if !ok {
-			return nil, "", fmt.Errorf("store: list sessions: %.100q is no cursor: leave it out for the first page", q.Cursor)
+			return nil, "", invalid("cursor", "the cursor %.80q is none of a list of sessions: take the one that the page before ended with, or leave it out for the first page", q.Cursor)
 		}
 		where, args = where+" AND (updated_at < ? OR updated_at = ? AND id < ?)", append(args, at, at, id)
 	}
@@ -191,6 +207,12 @@ func (db *DB) Sessions(ctx context.Context, q Query) (found []Session, next stri
 	found = found[:q.Limit]
 	last := found[len(found)-1]
 	return found, cursor(millis(last.UpdatedAt), last.ID), nil
+}
+
+func invalid(param, format string, args ...any) error {
+	e := fault.New(fault.Invalid, format, args...)
+	e.Param = param
+	return e
 }
 
 func cursor(at int64, id string) string {
@@ -204,7 +226,7 @@ func readCursor(c string) (at int64, id string, ok bool) {
 	}
 	digits, id, ok := strings.Cut(string(b), "/")
 	at, err = strconv.ParseInt(digits, 10, 64)
-	return at, id, ok && err == nil
+	return at, id, ok && err == nil && storable(id)
 }
 
 // Orphans lists sessions, of all tenants, in which a turn runs that no process has any
@@ -243,6 +265,9 @@ func (l *Log) Take(ctx context.Context) (journal.Position, error) {
 }
 
 func (l *Log) take(ctx context.Context, force bool, until int64) (at journal.Position, err error) {
+	if !storable(l.id) {
+		return at, fmt.Errorf("%w: %.200q", ErrNoSession, l.id)
+	}
 	holder := ""
 	if until > 0 {
 		holder = l.db.instance

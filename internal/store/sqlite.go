@@ -41,7 +41,7 @@ func openSQLite(ctx context.Context, o Options) (*sqlite, error) {
 		return nil, fmt.Errorf("store: open %s: %w", path, s.explain(err))
 	}
 	wait := fmt.Sprintf("busy_timeout(%d)", o.Limits.Duration(config.StoreWait).Milliseconds())
-	if s.writes, err = sql.Open("sqlite", dsn(path, wait, "journal_mode(WAL)", "foreign_keys(1)", "synchronous(FULL)")); err != nil {
+	if s.writes, err = sql.Open("sqlite", dsn(path, wait, "journal_mode(WAL)", "foreign_keys(1)", "synchronous(FULL)", walLimit)); err != nil {
 		return nil, fmt.Errorf("store: open %s: %w", path, err)
 	}
 	s.writes.SetMaxOpenConns(1)
@@ -60,6 +60,9 @@ func openSQLite(ctx context.Context, o Options) (*sqlite, error) {
 	}
 	return s, nil
 }
+
+// walLimit is how large the log beside the file stays when there was much to write: 64 MiB.
+const walLimit = "journal_size_limit(67108864)"
 
 // prepareFile makes the folder and the file, for their owner's eyes alone: what people
 // said to models is in it.
@@ -135,6 +138,12 @@ func (s *sqlite) explain(err error) error {
 	}
 	if errors.Is(err, fs.ErrPermission) {
 		return say("this user may not write %s: change its rights, or name another database with --db", s.path)
+	}
+	if errors.Is(err, syscall.EISDIR) {
+		return say("%s is a folder: name a file in it", s.path)
+	}
+	if errors.Is(err, syscall.ENOTDIR) {
+		return say("%s cannot be made, because a part of its path is no folder: name another database with --db", s.path)
 	}
 	if errors.Is(err, syscall.EROFS) {
 		return say("the disk of %s is read-only: make it writable, or name another database with --db", s.path)

@@ -190,6 +190,35 @@ func TestDeleteSession(t *testing.T) {
 	})
 }
 
+// TestFollowRemoved: who follows a session that is removed learns it, in whichever process.
+func TestFollowRemoved(t *testing.T) {
+	each(t, func(t *testing.T, p place) {
+		db, other := p.open(t), p.open(t)
+		create(t, db, "s1")
+		var group sync.WaitGroup
+		heard := make(chan struct{}, 2)
+		for _, d := range []*store.DB{db, other} {
+			group.Go(func() {
+				var last error
+				for _, err := range d.Log(tenant, "s1").Follow(t.Context(), 0) {
+					if last = err; err == nil {
+						heard <- struct{}{}
+					}
+				}
+				if !errors.Is(last, store.ErrNoSession) {
+					t.Errorf("a follower ends with %v, want ErrNoSession", last)
+				}
+			})
+		}
+		<-heard
+		<-heard
+		if err := db.DeleteSession(t.Context(), tenant, "s1"); err != nil {
+			t.Fatal(err)
+		}
+		group.Wait()
+	})
+}
+
 // TestSummaryIsACache: what is kept beside the log follows from the log alone.
 func TestSummaryIsACache(t *testing.T) {
 	each(t, func(t *testing.T, p place) {

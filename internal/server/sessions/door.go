@@ -112,7 +112,7 @@ type Page struct {
 	NextCursor string `json:"next_cursor,omitzero"`
 }
 
-// List reads a page of sessions.
+// List reads a page of sessions. What the query says wrongly is [fault.Invalid].
 func List(ctx context.Context, db *store.DB, q store.Query) (Page, error) {
 	found, next, err := db.Sessions(ctx, q)
 	if err != nil {
@@ -125,14 +125,28 @@ func List(ctx context.Context, db *store.DB, q store.Query) (Page, error) {
 	return p, nil
 }
 
+// ParseStatus reads the status that sessions of a list must have; empty is any. The error
+// says what there is to give.
+func ParseStatus(text string) (journal.Status, error) {
+	switch s := journal.Status(text); s {
+	case "", journal.Idle, journal.Running, journal.Waiting, journal.Ended:
+		return s, nil
+	}
+	return "", errors.New("give idle, running, waiting or ended")
+}
+
 func (d *Door) list(w http.ResponseWriter, r *http.Request) error {
 	limit, err := d.limit(r)
 	if err != nil {
 		return err
 	}
 	query := r.URL.Query()
+	status, err := ParseStatus(query.Get("status"))
+	if err != nil {
+		return badQuery("status", query.Get("status"), err.Error())
+	}
 	page, err := List(r.Context(), d.options.Store, store.Query{
-		Tenant: access.FromContext(r.Context()).Tenant, Agent: query.Get("agent_id"), Status: journal.Status(query.Get("status")),
+		Tenant: access.FromContext(r.Context()).Tenant, Agent: query.Get("agent_id"), Status: status,
 		Limit: limit, Cursor: query.Get("cursor"),
 	})
 	if err != nil {
@@ -153,11 +167,8 @@ func (d *Door) limit(r *http.Request) (int, error) {
 	if err != nil || n < 1 {
 		return 0, badQuery("limit", text, "give a number from 1")
 	}
-	return min(n, mostRows), nil
+	return min(n, d.options.Limits.Int(config.SessionRows)), nil
 }
-
-// mostRows is the most that one page has.
-const mostRows = 1000
 
 func badQuery(name, value, what string) error {
 	e := fault.New(fault.Invalid, "%s=%.80q: %s", name, value, what)

@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -114,7 +115,12 @@ func (d *Door) stream(w http.ResponseWriter, r *http.Request) error {
 		return notFound(err)
 	}
 	s := server.NewStream(w, d.keepAlive)
-	err = d.follow(r.Context(), s, r.PathValue("id"), d.log(r), after)
+	ctx, stop := server.Watching(r)
+	defer stop()
+	err = d.follow(ctx, s, r.PathValue("id"), d.log(r), after)
+	if ctx.Err() != nil && r.Context().Err() == nil || errors.Is(err, store.ErrNoSession) {
+		err = nil // the server stops, or the session was removed: the stream ends here
+	}
 	if closeErr := s.Close(); err != nil || closeErr != nil {
 		// The client must not take a part for the whole.
 		panic(http.ErrAbortHandler)
