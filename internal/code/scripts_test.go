@@ -21,7 +21,6 @@ import (
 	"github.com/metier-run/metier/internal/launch"
 	"github.com/metier-run/metier/internal/llm"
 	"github.com/metier-run/metier/internal/sandbox"
-	"github.com/metier-run/metier/internal/sandbox/registry"
 	"github.com/metier-run/metier/internal/tool"
 	toolshell "github.com/metier-run/metier/internal/tool/shell"
 	toolskill "github.com/metier-run/metier/internal/tool/skill"
@@ -90,7 +89,7 @@ func (p *madePackages) Install(_ context.Context, r packages.Request) (packages.
 	if err != nil {
 		return packages.Set{}, err
 	}
-	set := packages.Set{Dir: dir, Kind: registry.Pip, Python: []string{filepath.Join(dir, "lib")}}
+	set := packages.Set{Dir: dir, Python: []string{filepath.Join(dir, "lib")}}
 	for _, s := range slices.Concat(r.Have, r.Add) {
 		if strings.HasPrefix(s.Name, "no") {
 			return packages.Set{}, &packages.Failure{Reason: packages.Refused, Text: "No registry that this host uses has it."}

@@ -143,9 +143,6 @@ func (f *Front) Origin(kind Kind) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// Hosts lists what may be reached, for startup lines and descriptions.
-func (f *Front) Hosts() string { return f.hosts.String() }
-
 // Session makes the front for one launch.
 func (f *Front) Session(kind Kind) *Session {
 	return &Session{Front: f, kind: kind, token: strings.ToLower(rand.Text()), links: map[string]link{}, report: Report{Projects: map[string]Project{}}}

@@ -103,8 +103,8 @@ func TestIndexFlag(t *testing.T) {
 	f, err := New(Options{Settings: s, Domains: []string{"other.test"}})
 	check(t, err)
 	defer f.Close()
-	if f.Hosts() != "flag.test:443, other.test" {
-		t.Errorf("the hosts are %s", f.Hosts())
+	if got := f.hosts.String(); got != "flag.test:443, other.test" {
+		t.Errorf("the hosts are %s", got)
 	}
 	at.Index = "u:secretword@flag.test"
 	if _, err := ReadSettings(at); err == nil || strings.Contains(err.Error(), "secretword") || !strings.Contains(err.Error(), "--code-exec-install-index") {

@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"mvdan.cc/sh/v3/syntax"
-
+	"github.com/metier-run/metier/internal/bash"
 	"github.com/metier-run/metier/internal/tool"
 )
 
@@ -150,7 +149,7 @@ func joinWords(words []string) string {
 	line := make([]string, len(words))
 	for i, w := range words {
 		if line[i] = w; !isOperator(w) {
-			line[i] = quoted(w)
+			line[i] = bash.Argument(w)
 		}
 	}
 	return strings.Join(line, " ")
@@ -186,15 +185,6 @@ func isShell(program string) bool {
 		return true
 	}
 	return false
-}
-
-// quoted is one word of a shell.
-func quoted(word string) string {
-	q, err := syntax.Quote(word, syntax.LangBash)
-	if err != nil { // a NUL byte, which is refused later
-		return word
-	}
-	return q
 }
 
 // secondsBelow is the number from which a timeout without a unit is one of milliseconds

@@ -14,6 +14,7 @@ import (
 	"github.com/metier-run/metier/internal/guard"
 	"github.com/metier-run/metier/internal/interpreter"
 	"github.com/metier-run/metier/internal/journal"
+	"github.com/metier-run/metier/internal/sandbox"
 	"github.com/metier-run/metier/internal/sandbox/registry"
 	"github.com/metier-run/metier/internal/workspace"
 	"github.com/metier-run/metier/internal/workspace/install"
@@ -23,7 +24,7 @@ import (
 // installs reads the installs out of the line and performs them (B1 13). done reports
 // that nothing else is left: the result is then the answer.
 func (r *run) installs(ctx context.Context) (result journal.Result, done bool, err error) {
-	o := r.Packages().Options(ctx)
+	o := r.options(ctx)
 	o.Manifest = r.manifest
 	reading := install.Read(r.args.command, o)
 	switch {
@@ -32,25 +33,16 @@ func (r *run) installs(ctx context.Context) (result journal.Result, done bool, e
 	case reading.Refusal != "":
 		return r.say(false, reading.Refusal), true, nil
 	case len(reading.Requests) == 0:
+		r.line = reading.Line(nil)
 		return journal.Result{}, false, nil
 	case r.args.background:
 		return r.say(false, backgroundInstall), true, nil
 	}
-	var outcomes []install.Outcome
-	var results []bool
-	for _, request := range reading.Requests {
-		more, ok, err := r.perform(ctx, request)
-		if err != nil {
-			return journal.Result{}, false, err
-		}
-		outcomes = append(outcomes, more...)
-		results = append(results, ok)
-		r.failed = r.failed || !ok
+	results, err := r.performAll(ctx, reading.Requests)
+	if err != nil {
+		return journal.Result{}, false, err
 	}
 	r.line = reading.Line(results)
-	if note := install.Note(outcomes); note != "" {
-		r.notes = append(r.notes, note)
-	}
 	if !reading.Only {
 		return journal.Result{}, false, nil
 	}
@@ -61,12 +53,50 @@ func (r *run) installs(ctx context.Context) (result journal.Result, done bool, e
 	return r.say(!r.failed, warning), true, nil
 }
 
+// options say what may be installed, and what is there already.
+func (r *run) options(ctx context.Context) install.Options {
+	return install.Options{
+		Allowed: r.o.Installer != nil, Network: r.o.Facts.Network == sandbox.NetworkOpen, Packages: r.o.Facts.Packages,
+		Provided: r.provides(ctx), Host: r.isHost, Program: r.program, Most: r.limits.Int(config.InstallNames),
+	}
+}
+
+// performAll carries the requests of a line out in their order, and notes what became of
+// them. A fallback is tried where the request before it has failed, and makes up for it.
+func (r *run) performAll(ctx context.Context, requests []install.Request) (results []bool, err error) {
+	var outcomes []install.Outcome
+	before := false // whether an install had failed before those of which one is enough
+	for i, request := range requests {
+		switch {
+		case !request.Fallback:
+			before = r.failed
+		case results[i-1]:
+			results = append(results, true)
+			continue
+		default:
+			r.failed = before
+		}
+		more, ok, err := r.perform(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		outcomes = append(outcomes, more...)
+		results = append(results, ok)
+		r.failed = r.failed || !ok
+	}
+	if note := install.Note(outcomes); note != "" {
+		r.notes = append(r.notes, note)
+	}
+	r.notes = append(r.notes, r.environments(requests, results)...)
+	return results, nil
+}
+
 // perform carries one request out, unless one before it has failed.
 func (r *run) perform(ctx context.Context, request install.Request) (outcomes []install.Outcome, ok bool, err error) {
 	if o, is := request.BuiltIn(); is {
 		outcomes = append(outcomes, o)
 	}
-	kind := kindOf(request.Kind)
+	kind := request.Kind.Interpreter()
 	var specs, already []packages.Spec
 	var wanted []string
 	for _, s := range request.Needs() {
@@ -94,12 +124,18 @@ func (r *run) perform(ctx context.Context, request install.Request) (outcomes []
 		add(install.Skipped, wanted, "")
 		return outcomes, false, nil
 	}
-	names, reason, err := r.install(ctx, kind, specs)
+	names, bad, err := r.install(ctx, kind, specs)
 	switch {
 	case err != nil:
 		return nil, false, err
-	case reason != "":
-		add(install.Failed, wanted, reason)
+	case bad != nil:
+		at := slices.IndexFunc(specs, func(s packages.Spec) bool { return sameName(kind, s.Name, bad.Package) })
+		if at < 0 || len(wanted) == 1 {
+			add(install.Failed, wanted, bad.Text)
+			return outcomes, false, nil
+		}
+		add(install.Failed, wanted[at:at+1], bad.Text)
+		add(install.Together, slices.Delete(slices.Clone(wanted), at, at+1), wanted[at])
 		return outcomes, false, nil
 	case request.Manifest:
 		add(install.ManifestDone, append(r.installed(kind, already), names...), "")
@@ -107,20 +143,6 @@ func (r *run) perform(ctx context.Context, request install.Request) (outcomes []
 		add(install.Installed, names, "")
 	}
 	return outcomes, true, nil
-}
-
-func kindOf(k install.Kind) interpreter.Kind {
-	if k == install.Npm {
-		return interpreter.Node
-	}
-	return interpreter.Python
-}
-
-func registryKind(k interpreter.Kind) registry.Kind {
-	if k == interpreter.Node {
-		return registry.Npm
-	}
-	return registry.Pip
 }
 
 // lost is why a distribution could not be installed. passing says that the next try may
@@ -139,15 +161,24 @@ func passes(r packages.Reason) bool {
 	return false
 }
 
-// install makes the set of what the workspace has and what it wants besides. reason says
-// why that cannot be, for the model.
-func (r *run) install(ctx context.Context, kind interpreter.Kind, specs []packages.Spec) (names []string, reason string, err error) {
+// blamed are those of the packages of a failed install that cannot be had, as far as that
+// is known: one that is fine by itself must not be held for lost.
+func blamed(kind interpreter.Kind, specs []packages.Spec, bad *packages.Failure) []packages.Spec {
+	if len(specs) == 1 || passes(bad.Reason) && bad.Package == "" || bad.Reason == packages.NoInstaller {
+		return specs
+	}
+	return slices.DeleteFunc(slices.Clone(specs), func(s packages.Spec) bool { return !sameName(kind, s.Name, bad.Package) })
+}
+
+// install makes the set of what the workspace has and what it wants besides. bad says why
+// that cannot be, for the model.
+func (r *run) install(ctx context.Context, kind interpreter.Kind, specs []packages.Spec) (names []string, bad *packages.Failure, err error) {
 	r.progress(specs)
 	s := r.Set
 	s.mu.Lock()
 	have := slices.Clone(s.specs[kind])
 	s.mu.Unlock()
-	request := packages.Request{Kind: registryKind(kind), Have: have, Add: specs}
+	request := packages.Request{Kind: kind, Have: have, Add: specs}
 	// The host's interpreter, also where the conversation has unpacked its own: an
 	// installer reaches the registries, so nothing of the workspace is run as one.
 	if with, err := s.o.Workspace.Interpreter(kind); err == nil {
@@ -155,16 +186,15 @@ func (r *run) install(ctx context.Context, kind interpreter.Kind, specs []packag
 	}
 	set, err := s.o.Installer.Install(ctx, request)
 	if bad, ok := errors.AsType[*packages.Failure](err); ok && ctx.Err() == nil {
-		reason := strings.TrimSuffix(bad.Text, ".")
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		for _, spec := range specs {
-			s.lost[lostKey(kind, spec.Name)] = lost{reason: reason, passing: passes(bad.Reason)}
+		for _, spec := range blamed(kind, specs, bad) {
+			s.lost[lostKey(kind, spec.Name)] = lost{reason: strings.TrimSuffix(bad.Text, "."), passing: passes(bad.Reason)}
 		}
-		return nil, reason, nil
+		return nil, bad, nil
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("%s: install: %w", Name, err)
+		return nil, nil, fmt.Errorf("%s: install: %w", Name, err)
 	}
 	use := workspace.Packages{Kind: kind, Dir: set.Dir, Bin: set.Bin, Imports: set.Python, Release: set.Close}
 	if kind == interpreter.Node {
@@ -180,7 +210,7 @@ func (r *run) install(ctx context.Context, kind interpreter.Kind, specs []packag
 	}
 	s.specs[kind] = append(have, specs...)
 	s.mu.Unlock()
-	return s.installed(kind, specs), "", nil
+	return s.installed(kind, specs), nil, nil
 }
 
 // progress tells whoever watches the call why it takes its time.
@@ -196,10 +226,15 @@ func (r *run) progress(specs []packages.Spec) {
 }
 
 func lostKey(kind interpreter.Kind, name string) string {
+	return string(kind) + " " + folded(kind, name)
+}
+
+// folded is a name as its registry compares it.
+func folded(kind interpreter.Kind, name string) string {
 	if kind == interpreter.Python {
-		name = registry.Fold(name)
+		return registry.Fold(name)
 	}
-	return string(kind) + " " + name
+	return name
 }
 
 // has reports whether the workspace has asked for the same before and got it.
@@ -213,10 +248,7 @@ func (s *Set) has(kind interpreter.Kind, want packages.Spec) bool {
 }
 
 func sameName(kind interpreter.Kind, a, b string) bool {
-	if kind == interpreter.Python {
-		return registry.Fold(a) == registry.Fold(b)
-	}
-	return a == b
+	return folded(kind, a) == folded(kind, b)
 }
 
 // installed are specs with the versions that came.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metier-run/metier/internal/bash"
 	"github.com/metier-run/metier/internal/interpreter"
 	"github.com/metier-run/metier/internal/llm"
 	"github.com/metier-run/metier/internal/sandbox"
@@ -255,7 +256,7 @@ func TestAutoInstallStops(t *testing.T) {
 func TestAutoInstallNode(t *testing.T) {
 	b := newBench(t, nil, exits(1, "", "Error: Cannot find module '@a/b/c'\nRequire stack:\n- a.js\n"), exits(0, "", ""))
 	b.want(b.run("node a.js"), true, `"@a/b" was missing: installed @a/b 1.0`)
-	if r := b.install.requests[0]; r.Kind != registryKind(interpreter.Node) {
+	if r := b.install.requests[0]; r.Kind != interpreter.Node {
 		t.Errorf("%+v", r)
 	}
 	set, ok := b.w.Packages(interpreter.Node)
@@ -307,13 +308,153 @@ func TestAutoInstallPlace(t *testing.T) {
 	b.write("sub/a", "")
 	b.session.steps = append(b.session.steps, changed(again, func(o *shell.Outcome) { o.Stdout = text(b.w.Work() + "/sub/x\n") }))
 	b.want(b.run("cd sub && python3 a.py"), true, "Working directory is now sub", "\nx")
-	if got := b.session.ran[1].Line; got != "cd "+quoted(b.w.Work())+"; cd sub && python3 a.py" {
+	if got := b.session.ran[1].Line; got != "cd "+bash.Argument(b.w.Work())+"; cd sub && python3 a.py" {
 		t.Error(got)
 	}
 	b = newBench(t, func(o *Options) { o.Facts.Dialect = "PowerShell" }, moves(exits(1, "", missing("aa"))), again)
 	b.run("cd sub; python3 a.py")
 	if got := b.session.ran[1].Line; got != "Set-Location -LiteralPath '"+b.w.Work()+"'; cd sub; python3 a.py" {
 		t.Error(got)
+	}
+}
+
+// TestFallback: what stands behind an "||" of an install is tried where that has failed,
+// makes up for it, and is not wanted where it has not.
+func TestFallback(t *testing.T) {
+	fail := map[string]*packages.Failure{"nope": failed(packages.NoPackage, "There is none."), "never": failed(packages.NoPackage, "There is none.")}
+	for line, want := range map[string]struct {
+		ran   []string
+		asked string
+		ok    bool
+	}{
+		"pip install nope || pip install good":                      {nil, "nope good", true},
+		"pip install good || pip install nope":                      {nil, "good", true},
+		"pip install nope || pip install never || pip install good": {nil, "nope never good", true},
+		"pip install nope || pip install good || pip install never": {nil, "nope good", true},
+		"pip install nope || pip install never; python3 a.py":       {[]string{"false || false; python3 a.py"}, "nope never", false},
+		"pip install nope || npm i good; python3 a.py":              {[]string{"false || true; python3 a.py"}, "nope good", true},
+		"pip install never; pip install nope || pip install good":   {nil, "never", false},
+		"pip install nope && pip install good":                      {nil, "nope", false},
+		"missing || pip install good":                               {[]string{"missing || true"}, "good", true},
+		"missing || pip install nope":                               {[]string{"missing || false"}, "nope", false},
+	} {
+		b := newBench(t, nil, exits(0, "", ""))
+		b.install.fail = fail
+		r := b.run(line)
+		if diff := cmp.Diff(want.ran, b.lines()); diff != "" || b.install.asked() != want.asked || r.OK != want.ok {
+			t.Errorf("%s: asked %q, ok %v\n%s\n%s", line, b.install.asked(), r.OK, diff, r.Text)
+		}
+	}
+}
+
+// TestInnocent: a package is not blamed for another one that was asked for with it, and
+// may be installed later without being asked for.
+func TestInnocent(t *testing.T) {
+	b := newBench(t, nil, chain("good")...)
+	b.install.fail = map[string]*packages.Failure{"bad": {Reason: packages.NoPackage, Text: "There is no bad.", Package: "Bad"}}
+	r := b.run("pip install good bad==1")
+	b.want(r, false, "Not installed: bad==1. There is no bad.", "Not installed either, because pip installs all of a command or nothing: good. Ask for that again without bad==1.")
+	if _, lost := b.lostBefore(interpreter.Python, "good"); lost {
+		t.Error("good is held for lost")
+	}
+	if _, lost := b.lostBefore(interpreter.Python, "bad"); !lost {
+		t.Error("bad is not held for lost")
+	}
+	b.want(b.run("python3 a.py"), true, "installed good 1.0")
+
+	// Who is to blame is not always known: by what a package needs, or by all together.
+	for _, f := range []packages.Failure{
+		{Reason: packages.NoPackage, Text: "There is no other.", Package: "other"},
+		{Reason: packages.Conflict, Text: "They do not go together."},
+		{Reason: packages.NoRoom, Text: "It is too much."},
+	} {
+		b := newBench(t, nil)
+		b.install.fail = map[string]*packages.Failure{"bad": &f}
+		b.want(b.run("pip install good bad"), false, "Not installed: good, bad. "+f.Text)
+		for _, name := range []string{"good", "bad"} {
+			if _, lost := b.lostBefore(interpreter.Python, name); lost {
+				t.Errorf("%s: %s is held for lost", f.Reason, name)
+			}
+		}
+		b.want(b.run("pip install bad"), false, "Not installed: bad. "+f.Text)
+		if _, lost := b.lostBefore(interpreter.Python, "bad"); !lost {
+			t.Errorf("%s: bad is not held for lost", f.Reason)
+		}
+	}
+	// A registry that does not answer is about all of them.
+	b = newBench(t, nil)
+	b.install.fail = map[string]*packages.Failure{"bad": failed(packages.NoAnswer, "No answer.")}
+	b.run("pip install good bad")
+	if l, lost := b.lostBefore(interpreter.Python, "good"); !lost || !l.passing {
+		t.Errorf("%+v", l)
+	}
+}
+
+// TestEnvironment: the host's own packages say nothing about a virtual environment, whose
+// Python is told where packages went, and whether they fit it.
+func TestEnvironment(t *testing.T) {
+	python, err := (interpreter.Options{Path: os.Getenv("PATH")}).Find(interpreter.Python)
+	if err != nil {
+		t.Skip("this host has no Python")
+	}
+	b := newBench(t, nil)
+	b.runner.out = providedMark + "six\n"
+	b.want(b.run("pip install six"), true, "Here already without an install: six.")
+	const kept = "Packages are kept for the conversation and not in a virtual environment"
+	for _, line := range []string{"v/bin/pip install six", "v/bin/python -m pip install six==1.0", ". v/bin/activate && pip install 'six>=1'", filepath.Join(b.w.Work(), "v/bin/pip") + " install 'six<9'"} {
+		r := b.run(line)
+		b.want(r, true, "Installed with pip: six 1.0.", kept)
+		b.never(r, "Here already")
+		b.Set.specs = map[interpreter.Kind][]packages.Spec{}
+	}
+	r := b.run(python.Path + " -m pip install six")
+	b.want(r, true, "Here already without an install: six.")
+	b.never(r, kept)
+	b.want(b.run(filepath.Join(filepath.Dir(python.Path), "python3.999")+" -m pip install 'six<8'"), true, "Installed with pip: six 1.0.", kept)
+	b.Set.specs = map[interpreter.Kind][]packages.Spec{}
+	// A link of the workspace to the host's Python is not the host's.
+	check(t, os.MkdirAll(filepath.Join(b.w.Work(), "v/bin"), 0o755))
+	check(t, os.Symlink(python.Path, filepath.Join(b.w.Work(), "v/bin/python")))
+	b.want(b.run(filepath.Join(b.w.Work(), "v/bin/python")+" -m pip install six"), true, "Installed with pip: six 1.0.", kept)
+
+	for _, cfg := range []string{"home = /x\nversion = 3.3.1\n", "version_info = 3.3.1.final.0\n"} {
+		b.write("v/pyvenv.cfg", cfg)
+		want := "The virtual environment v runs Python 3.3, and packages are made for Python " + minor(python.Version) + " here"
+		if python.Version == "" {
+			want = kept
+		}
+		b.want(b.run("v/bin/pip install six"), true, want)
+	}
+	b.write("sub/v/pyvenv.cfg", "version = "+python.Version+".9\n")
+	b.never(b.run("cd sub && v/bin/pip install six attrs; v/bin/python a.py"), "The virtual environment")
+
+	b = newBench(t, func(o *Options) { o.Installer, o.Facts.Installs = nil, false })
+	b.runner.out = providedMark + "six\n"
+	b.want(b.run("v/bin/pip install six"), false, "installing is not enabled")
+}
+
+// TestRunners: npx runs what is installed, for the conversation or in the workspace, and
+// fetches nothing.
+func TestRunners(t *testing.T) {
+	b := newBench(t, nil)
+	b.want(b.run("npx tsc"), false, "`npx` fetches a package in order to run it")
+	b.write("app/node_modules/.bin/eslint", "#!/bin/sh\n")
+	b.want(b.run("cd app && npx eslint ."), false, "`npx` fetches")
+	check(t, os.Chmod(filepath.Join(b.w.Work(), "app/node_modules/.bin/eslint"), 0o755))
+	bin := filepath.Join(b.install.dir, "node_modules", ".bin")
+	b.install.bin = []string{bin}
+	check(t, os.MkdirAll(bin, 0o755))
+	check(t, os.WriteFile(filepath.Join(bin, "tsc"), []byte("#!/bin/sh\n"), 0o755))
+	b.run("npm install typescript && npx tsc")
+	b.run("npx --yes tsc --noEmit && python3 a.py")
+	b.run("cd app && npx eslint .")
+	b.run("npx eslint .", "workdir", "app")
+	b.want(b.run("npx eslint ."), false, "`npx` fetches")
+	if diff := cmp.Diff([]string{"true && tsc", "tsc --noEmit && python3 a.py", "cd app && node_modules/.bin/eslint .", "node_modules/.bin/eslint ."}, b.lines()); diff != "" {
+		t.Error(diff)
+	}
+	if o := b.Packages().Options(t.Context()); !o.Program("tsc") || o.Program("eslint") || !o.Program("app/node_modules/.bin/eslint") || o.Program("../x") {
+		t.Error("the record of packages does not tell which programs are there")
 	}
 }
 

@@ -44,7 +44,7 @@ func look(line string, inner int) lineShape {
 		case *syntax.CallExpr:
 			l.call(n)
 		case *syntax.CoprocClause: // whose command may be taken for its name
-			l.shape.patches = l.shape.patches || n.Name != nil && isPatch(plainWord(n.Name))
+			l.shape.patches = l.shape.patches || namesPatch(n.Name)
 		case *syntax.Redirect:
 			if isHeredoc(n) {
 				l.shape.bodies = append(l.shape.bodies, l.heredoc(n))
@@ -109,7 +109,7 @@ type looker struct {
 
 // call looks at one simple command: what runs another one is looked through.
 func (l *looker) call(c *syntax.CallExpr) {
-	words := words(c)
+	words := bash.Words(c)
 	if len(words) == 0 {
 		return
 	}
@@ -161,6 +161,11 @@ func runsOther(name string) bool {
 	return false
 }
 
+func namesPatch(w *syntax.Word) bool {
+	name, _ := bash.Word(w)
+	return isPatch(name)
+}
+
 func isPatch(word string) bool {
 	if at := strings.IndexAny(word, " \t\n"); at > 0 {
 		word = word[:at] // all of it in one word, as no program is called
@@ -180,7 +185,7 @@ func (l *looker) envelope(s *syntax.Stmt) string {
 	if !plain || len(call.Args) == 0 {
 		return ""
 	}
-	words := words(call)
+	words := bash.Words(call)
 	switch {
 	case len(s.Redirs) == 0 && isShell(words[0]) && l.inner > 0:
 		text, _ := shellLine(words)
@@ -230,62 +235,5 @@ func escapes(w *syntax.Word) bool {
 	})
 }
 
-// words are the words of a command as far as nothing in them is expanded; one that is
-// has no text.
-func words(call *syntax.CallExpr) []string {
-	found := make([]string, len(call.Args))
-	for i, w := range call.Args {
-		found[i] = plainWord(w)
-	}
-	return found
-}
-
-// plainWord is the text of a word in which nothing is expanded, else empty.
-func plainWord(w *syntax.Word) string {
-	var b strings.Builder
-	for _, part := range w.Parts {
-		switch p := part.(type) {
-		case *syntax.Lit:
-			b.WriteString(unbackslashed(p.Value))
-		case *syntax.SglQuoted:
-			if p.Dollar {
-				return ""
-			}
-			b.WriteString(p.Value)
-		case *syntax.DblQuoted:
-			for _, inner := range p.Parts {
-				lit, ok := inner.(*syntax.Lit)
-				if !ok || p.Dollar {
-					return ""
-				}
-				b.WriteString(unquoted.Replace(lit.Value))
-			}
-		default:
-			return ""
-		}
-	}
-	return b.String()
-}
-
-// unbackslashed takes away the backslashes that a shell takes away outside of quotes.
-func unbackslashed(text string) string {
-	if !strings.Contains(text, `\`) {
-		return text
-	}
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] == '\\' && i+1 < len(text) {
-			if i++; text[i] == '\n' {
-				continue
-			}
-		}
-		b.WriteByte(text[i])
-	}
-	return b.String()
-}
-
-// The backslashes that a shell takes away in a heredoc, and in double quotes.
-var (
-	unescaped = strings.NewReplacer(`\\`, `\`, "\\`", "`", `\$`, "$", "\\\n", "")
-	unquoted  = strings.NewReplacer(`\\`, `\`, `\"`, `"`, "\\`", "`", `\$`, "$", "\\\n", "")
-)
+// unescaped takes away the backslashes that a shell takes away in a heredoc.
+var unescaped = strings.NewReplacer(`\\`, `\`, "\\`", "`", `\$`, "$", "\\\n", "")

@@ -67,7 +67,12 @@ const (
 	brokenWithFiles = "Do not try it again. read_file, write_file and apply_patch work without it: go on with them, and say what you could not run."
 	brokenAlone     = "Do not try it again: answer without, and say what you could not run."
 
-	noteLost      = "The working directory was lost and is empty now: the earlier files are gone. Make again what you still need."
+	noteLost    = "The working directory was lost and is empty now: the earlier files are gone. Make again what you still need."
+	promptTaken = "Before the command stood %s, which a terminal or a notebook shows and no shell reads: it was taken away. Write commands without it."
+
+	environmentKept  = "Packages are kept for the conversation and not in a virtual environment or with one Python: every Python here finds them, by PYTHONPATH."
+	environmentOther = "The virtual environment %s runs Python %s, and packages are made for Python %s here: those with compiled parts cannot be imported in it. Run the code with python3, or make the environment anew with python3 -m venv."
+
 	leftOut       = " (left out: its condition does not hold here)"
 	installFailed = "An install in this command failed, so the command did not do what was asked."
 	installing    = "[installing %s]\n"

@@ -3,12 +3,18 @@ package shell
 import (
 	"context"
 	_ "embed"
+	"fmt"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/interpreter"
 	"github.com/metier-run/metier/internal/sandbox"
 	"github.com/metier-run/metier/internal/sandbox/registry"
+	"github.com/metier-run/metier/internal/tool"
 	"github.com/metier-run/metier/internal/workspace"
 	"github.com/metier-run/metier/internal/workspace/install"
 )
@@ -61,4 +67,97 @@ func (r *run) ofHost(ctx context.Context) map[string]bool {
 	defer r.mu.Unlock()
 	r.provided = found
 	return found
+}
+
+// isHost reports whether a program that a line names by its whole path is of the Python
+// of this host that packages are for.
+func (r *run) isHost(program string) bool {
+	with, err := r.o.Workspace.Interpreter(interpreter.Python)
+	if err != nil {
+		return false
+	}
+	// The folder, and not where a link of the model's own leads to.
+	dir, err := filepath.EvalSymlinks(filepath.Dir(program))
+	if err != nil || !slices.Contains(with.Bin, dir) {
+		return false
+	}
+	if strings.HasPrefix(filepath.Base(program), "pip") {
+		return true
+	}
+	real, err := filepath.EvalSymlinks(program)
+	return err == nil && real == with.Path
+}
+
+// environments says where packages went that were asked for in a virtual environment, and
+// whether its Python can use them.
+func (r *run) environments(requests []install.Request, results []bool) []string {
+	var notes []string
+	for i, request := range requests {
+		if !request.Own || !results[i] {
+			continue
+		}
+		if len(notes) == 0 {
+			notes = append(notes, environmentKept)
+		}
+		with, err := r.o.Workspace.Interpreter(interpreter.Python)
+		if version := r.environmentVersion(request.Environment); err == nil && version != "" && with.Version != "" && version != minor(with.Version) {
+			notes = append(notes, fmt.Sprintf(environmentOther, tool.Clip(request.Environment), version, minor(with.Version)))
+		}
+	}
+	return notes
+}
+
+// environmentVersion is the version of the Python of a virtual environment, such as
+// "3.11"; empty if it is not known.
+func (r *run) environmentVersion(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	rel, err := r.relativeTo(r.began, path.Join(dir, "pyvenv.cfg"))
+	if err != nil {
+		return ""
+	}
+	data, err := r.read(rel)
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(data)) {
+		key, value, _ := strings.Cut(line, "=")
+		if key = strings.TrimSpace(key); key == "version" || key == "version_info" {
+			return minor(strings.TrimSpace(value))
+		}
+	}
+	return ""
+}
+
+var minorVersion = regexp.MustCompile(`^\d{1,3}\.\d{1,3}`)
+
+// minor is a version without what stands behind its second number.
+func minor(version string) string { return minorVersion.FindString(version) }
+
+// program reports whether a program is there for a line to run: by its name one of the
+// packages that are installed, by a path one of the workspace.
+func (r *run) program(name string) bool {
+	if !strings.Contains(name, "/") {
+		var dirs []string
+		for _, kind := range []interpreter.Kind{interpreter.Python, interpreter.Node} {
+			if set, ok := r.o.Workspace.Packages(kind); ok {
+				dirs = append(dirs, set.Bin...)
+			}
+		}
+		return runs(dirs, name)
+	}
+	rel, err := r.relativeTo(r.began, name)
+	return err == nil && r.runsOwn(rel)
+}
+
+// runsOwn reports whether a file of the work folder is a program.
+func (r *run) runsOwn(rel string) bool {
+	root, err := r.o.Workspace.Files()
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	info, err := root.Stat(rel)
+	return err == nil && runnable(info)
 }

@@ -121,6 +121,54 @@ func TestRealRecovery(t *testing.T) {
 	}
 }
 
+// TestRealEnvironment: an install in a virtual environment that a command has made goes to
+// the conversation, where the environment's Python finds it; what the host's Python has is
+// not there and is not said to be.
+func TestRealEnvironment(t *testing.T) {
+	b := realBench(t)
+	if r := b.run("python -m venv --without-pip w"); !r.OK { // pip in it takes seconds, and is never run
+		t.Skipf("this Python makes no virtual environment: %s", r.Text)
+	}
+	r := b.run("python -m venv --without-pip v; v/bin/pip install made && v/bin/python -c 'import made, sys; print(made.answer, sys.prefix != sys.base_prefix)'")
+	b.want(r, true, "Installed with pip: made 1.0.", "not in a virtual environment", "\n42 True")
+	b.never(r, "The virtual environment v runs Python")
+	b.want(b.run("w/bin/python -c 'import made; print(made.answer)'"), true, "\n42")
+	b.want(b.run(". v/bin/activate && pip install made && python -c 'import made; print(made.answer)'"), true, "Installed already in this session: made", "\n42")
+
+	// A name that the host's Python has by itself, and the environment's has not.
+	name := b.provided()
+	if name == "" {
+		t.Skip("this host's Python has no package of its own")
+	}
+	b.want(b.run("pip install "+name), true, "Here already without an install: "+name+".")
+	r = b.run("v/bin/python -m pip install " + name)
+	b.want(r, true, "Installed with pip: "+name+" 1.0.")
+	b.never(r, "Here already")
+}
+
+// TestRealRunner: what a package brings runs behind npx, in any folder and without npm, and
+// so does what lies in the workspace; a prompt before it is no part of it.
+func TestRealRunner(t *testing.T) {
+	b := realBench(t)
+	bin := filepath.Join(b.install.dir, "bin")
+	b.install.bin = []string{bin}
+	check(t, os.Mkdir(bin, 0o755))
+	check(t, os.WriteFile(filepath.Join(bin, "greet"), []byte("#!/bin/sh\necho \"hello $1\"\n"), 0o755))
+	b.want(b.run("mkdir sub; npm install made && cd sub && npx --yes greet you"), true, "Installed with npm: made 1.0.", "\nhello you")
+	b.want(b.run("$ npx greet 'all of you'"), true, "Before the command stood `$`", "\nhello all of you")
+	b.write("sub/node_modules/.bin/own", "#!/bin/sh\necho \"own $1\"\n")
+	check(t, os.Chmod(filepath.Join(b.w.Work(), "sub/node_modules/.bin/own"), 0o755))
+	b.want(b.run("npx own 1; mkdir in; cd in; sh -c 'npx own 2'; timeout 9 npx -y own 3"), true, "\nown 1\nown 2\nown 3")
+}
+
+// provided is a package that this host's Python has by itself.
+func (b *bench) provided() string {
+	for name := range (&run{Set: b.Set}).ofHost(b.t.Context()) {
+		return name
+	}
+	return ""
+}
+
 // hostHas reports whether a Python has a distribution beside its own library.
 func (b *bench) hostHas(with interpreter.Interpreter, name string) bool {
 	found, err := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(with.Path)), "lib", "python3*", "*-packages", name+"-*.dist-info"))

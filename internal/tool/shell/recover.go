@@ -63,7 +63,7 @@ func (w *went) read() diagnose.Failure {
 	r := w.run
 	facts := diagnose.Facts{
 		Dialect: r.dialect(), Network: r.o.Facts.Network == sandbox.NetworkOpen, Installs: r.o.Installer != nil,
-		Installed: func(t diagnose.Tool, name string) bool { return r.hasDistribution(interpreterOf(t), name) },
+		Installed: func(t diagnose.Tool, name string) bool { return r.hasDistribution(t.Interpreter(), name) },
 		Refused:   r.refused,
 		Files:     w.files(),
 		Program:   r.finds,
@@ -76,7 +76,7 @@ func (w *went) read() diagnose.Failure {
 
 // refused is why a distribution cannot be had.
 func (r *run) refused(t diagnose.Tool, name string) (string, bool) {
-	kind := interpreterOf(t)
+	kind := t.Interpreter()
 	if r.o.Installer != nil && !r.listed(kind, name) {
 		return fmt.Sprintf(onlyListed, strings.Join(r.o.Facts.Packages, ", ")), true
 	}
@@ -116,13 +116,7 @@ func (r *run) hasProgram(dir, name string) bool {
 	if err != nil || !filepath.IsLocal(rel) {
 		return runs([]string{dir}, name)
 	}
-	root, err := r.o.Workspace.Files()
-	if err != nil {
-		return false
-	}
-	defer root.Close()
-	info, err := root.Stat(filepath.ToSlash(filepath.Join(rel, name)))
-	return err == nil && runnable(info)
+	return r.runsOwn(filepath.ToSlash(filepath.Join(rel, name)))
 }
 
 // files are those of the workspace near where the command ran, by their paths from

@@ -93,7 +93,7 @@ func endings() []result {
 
 // additions are all that may stand around an outcome.
 func additions() []result {
-	failing := map[string]*packages.Failure{"nope": {Reason: packages.NoPackage, Text: "No registry has a package of this name."}}
+	failing := map[string]*packages.Failure{"nope": {Reason: packages.NoPackage, Text: "No registry has a package of this name.", Package: "Nope"}}
 	lose := func(b *bench) { check(b.t, os.RemoveAll(b.w.Work())) }
 	numbered := make([]string, 40)
 	for i := range numbered {
@@ -123,6 +123,10 @@ func additions() []result {
 		{name: "workspace lost, refused", line: "a &", prepare: lose},
 		{name: "workspace lost, patched", line: "apply_patch 'x'", prepare: lose},
 		{name: "installed", line: "pip install numpy pandas==2.0"},
+		{name: "installed behind a prompt", line: "!pip install numpy\n%cd src", steps: []step{changed(exits(0, "", ""), func(o *shell.Outcome) { o.Dir, o.Moved = "src", true })}},
+		{name: "installed for an environment", line: "v/bin/pip install numpy"},
+		{name: "install failed with an innocent one", line: "pip install numpy==1.0 nope pandas", prepare: func(b *bench) { b.install.fail = failing }},
+		{name: "installed as a fallback", line: "pip install nope || pip install numpy || pip install pandas", prepare: func(b *bench) { b.install.fail = failing }},
 		{name: "installed and run", line: "pip install numpy && python3 a.py", steps: []step{exits(0, "42\n", "")}},
 		{name: "install failed", line: "pip install nope", prepare: func(b *bench) { b.install.fail = failing }},
 		{name: "install failed, rest ran", line: "pip install nope; echo done", prepare: func(b *bench) { b.install.fail = failing }, steps: []step{exits(0, "done\n", "")}},

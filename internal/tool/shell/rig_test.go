@@ -133,6 +133,7 @@ type installer struct {
 	requests []packages.Request
 	before   func()
 	dir      string
+	bin      []string
 }
 
 func (i *installer) Install(_ context.Context, r packages.Request) (packages.Set, error) {
@@ -142,7 +143,7 @@ func (i *installer) Install(_ context.Context, r packages.Request) (packages.Set
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.requests = append(i.requests, r)
-	set := packages.Set{Dir: i.dir, Kind: r.Kind, Python: []string{i.dir}, NodePath: filepath.Join(i.dir, "node_modules")}
+	set := packages.Set{Dir: i.dir, Python: []string{i.dir}, NodePath: filepath.Join(i.dir, "node_modules"), Bin: i.bin}
 	for _, s := range r.Add {
 		if f := i.fail[s.Name]; f != nil {
 			return packages.Set{}, f

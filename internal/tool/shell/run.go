@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/metier-run/metier/internal/bash"
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/interpreter"
 	"github.com/metier-run/metier/internal/journal"
@@ -143,16 +144,16 @@ func (r *run) autoInstall(ctx context.Context, w *went, until time.Time) (*went,
 	tried := map[string]bool{}
 	for range r.limits.Int(config.InstallAuto) {
 		m, ok := w.missing()
-		kind := interpreterOf(m.Tool)
+		kind := m.Tool.Interpreter()
 		if !ok || tried[m.Distribution] || !r.mayInstall(kind, m.Distribution) {
 			return w, nil
 		}
 		tried[m.Distribution] = true
-		names, reason, err := r.install(ctx, kind, []packages.Spec{{Name: m.Distribution}})
+		names, bad, err := r.install(ctx, kind, []packages.Spec{{Name: m.Distribution}})
 		switch {
 		case err != nil:
 			return w, err
-		case reason != "":
+		case bad != nil:
 			return w, nil // the coaching says why
 		}
 		came := strings.Join(names, ", ")
@@ -192,7 +193,7 @@ func (r *run) mayInstall(kind interpreter.Kind, distribution string) bool {
 func (r *run) again(ctx context.Context, w *went, left time.Duration) (*went, error) {
 	line := r.line
 	if w.out.Moved {
-		back := quoted(r.path(w.out.Ran))
+		back := bash.Argument(r.path(w.out.Ran))
 		if r.dialect() == diagnose.PowerShell {
 			line = "Set-Location -LiteralPath '" + strings.ReplaceAll(r.path(w.out.Ran), "'", "''") + "'; " + line
 		} else {
@@ -209,11 +210,4 @@ func (r *run) again(ctx context.Context, w *went, left time.Duration) (*went, er
 	next := r.ended(out, left)
 	next.settled = out.Ended == sandbox.TimedOut // it is to be run again
 	return next, nil
-}
-
-func interpreterOf(t diagnose.Tool) interpreter.Kind {
-	if t == diagnose.Npm {
-		return interpreter.Node
-	}
-	return interpreter.Python
 }

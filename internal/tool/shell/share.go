@@ -4,9 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/interpreter"
-	"github.com/metier-run/metier/internal/sandbox"
 	"github.com/metier-run/metier/internal/workspace/install"
 )
 
@@ -21,11 +19,7 @@ func (s *Set) Packages() Packages { return Packages{s} }
 // Options say what may be installed. What the host has by itself is looked up when it
 // is asked for, while ctx lasts.
 func (p Packages) Options(ctx context.Context) install.Options {
-	o := p.s.o
-	return install.Options{
-		Allowed: o.Installer != nil, Network: o.Facts.Network == sandbox.NetworkOpen, Packages: o.Facts.Packages,
-		Provided: (&run{Set: p.s}).provides(ctx), Most: p.s.limits.Int(config.InstallNames),
-	}
+	return (&run{Set: p.s, began: p.s.o.Workspace.Current()}).options(ctx)
 }
 
 // Perform carries a request out; ok reports that all of it is there. What kept it from

@@ -21,6 +21,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/metier-run/metier/internal/bash"
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/guard"
 	"github.com/metier-run/metier/internal/interpreter"
@@ -200,6 +201,7 @@ type run struct {
 // answer looks at the line, and runs what is left of it.
 func (r *run) answer(ctx context.Context) (journal.Result, error) {
 	if !r.o.NoRecovery {
+		r.unprompt()
 		r.shape = lookAtLine(r.args.command)
 	}
 	placeless := r.place()
@@ -272,7 +274,7 @@ func (r *run) place() string {
 	defer root.Close()
 	switch info, err := root.Stat(dir); {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Sprintf(missingWorkdir, shown, quoted(r.o.Workspace.Shown(dir)))
+		return fmt.Sprintf(missingWorkdir, shown, bash.Argument(r.o.Workspace.Shown(dir)))
 	case err != nil || !info.IsDir():
 		return fmt.Sprintf(noWorkdir, shown)
 	}

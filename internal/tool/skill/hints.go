@@ -83,9 +83,9 @@ func (r report) module(ctx context.Context) string {
 	case r.place == nil || !r.place.options(ctx).Allowed:
 		return fmt.Sprintf(hintNoModule, m.Name)
 	}
-	kind := toolKind(m.Tool)
-	line := installLine(kind, []string{m.Distribution})
-	reason, again, failed := r.place.Packages.Failed(interpreterOf(kind), m.Distribution)
+	kind := m.Tool.Interpreter()
+	line := installLine(install.KindOf(kind), []string{m.Distribution})
+	reason, again, failed := r.place.Packages.Failed(kind, m.Distribution)
 	reading := install.Read(line, r.place.options(ctx))
 	switch {
 	case failed && again:
@@ -94,7 +94,7 @@ func (r report) module(ctx context.Context) string {
 		return fmt.Sprintf(hintNotInstalled, m.Distribution, reason)
 	case reading.Refusal != "":
 		return fmt.Sprintf(hintUnlisted, m.Distribution)
-	case r.place.Packages.Has(interpreterOf(kind), m.Distribution), len(reading.Requests) == 1 && len(reading.Requests[0].Needs()) == 0:
+	case r.place.Packages.Has(kind, m.Distribution), len(reading.Requests) == 1 && len(reading.Requests[0].Needs()) == 0:
 		return fmt.Sprintf(hintUnusable, m.Distribution, m.Name)
 	}
 	return fmt.Sprintf(hintInstall, m.Distribution, line)

@@ -56,7 +56,7 @@ func newRealShop(t *testing.T, files map[string]string) realShop {
 			t.Error(err)
 		}
 	})
-	s.packs.use = func(r install.Request) { s.w.Use(madeSet(t, s.packs.have, interpreterOf(r.Kind))) }
+	s.packs.use = func(r install.Request) { s.w.Use(madeSet(t, s.packs.have, r.Kind.Interpreter())) }
 	place := Place{Workspace: s.w, Applied: NewApplied(), Packages: s.packs, Files: true, Network: sandbox.NetworkOpen}
 	s.Set = New(Options{Skills: load(t, dir), Runner: realRunner{s.backend}, Scripts: Scripts{
 		Interpreters: python, Place: func(context.Context) (Place, error) { return place, nil },

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/metier-run/metier/internal/bash"
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/guard"
 	"github.com/metier-run/metier/internal/interpreter"
@@ -136,12 +137,12 @@ func (w *work) launcher(copied, from string) string {
 
 // command runs a launcher with the script's arguments, for the shell.
 func (w *work) command(launcher string) string {
-	words := []string{"python3", shellQuote(launcher)}
+	words := []string{"python3", bash.Argument(launcher)}
 	if runtime.GOOS == "windows" {
 		words[0] = "python"
 	}
 	for _, arg := range w.args {
-		words = append(words, shellQuote(arg))
+		words = append(words, bash.Argument(arg))
 	}
 	return strings.Join(words, " ")
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/metier-run/metier/internal/bash"
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/interpreter"
 	"github.com/metier-run/metier/internal/sandbox"
@@ -52,7 +53,7 @@ func (w *work) asked(ctx context.Context) (sentence string, err error) {
 			return fmt.Sprintf(packagesBad, tool.Clip(p)), nil
 		}
 	}
-	reading := install.Read(installLine(kindOf(w.kind), w.packages), o)
+	reading := install.Read(installLine(install.KindOf(w.kind), w.packages), o)
 	if reading.Refusal != "" {
 		return fmt.Sprintf(packagesAsked, reading.Refusal), nil
 	}
@@ -72,40 +73,14 @@ func (w *work) asked(ctx context.Context) (sentence string, err error) {
 	return "", nil
 }
 
-// kindOf is whose packages a script of an interpreter uses.
-func kindOf(k interpreter.Kind) install.Kind {
-	if k == interpreter.Node {
-		return install.Npm
-	}
-	return install.Pip
-}
-
-func interpreterOf(k install.Kind) interpreter.Kind {
-	if k == install.Npm {
-		return interpreter.Node
-	}
-	return interpreter.Python
-}
-
 // installLine is the command that asks for packages, so that there is one judge of what
 // may be asked for. Each is one word of it, whatever is in it.
 func installLine(kind install.Kind, packages []string) string {
 	words := []string{string(kind), "install"}
 	for _, p := range packages {
-		words = append(words, shellQuote(p))
+		words = append(words, bash.Argument(p))
 	}
 	return strings.Join(words, " ")
-}
-
-// shellQuote makes one word of a shell's of a text.
-func shellQuote(text string) string {
-	plain := text != "" && !strings.ContainsFunc(text, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_-./,:@%+", r)
-	})
-	if plain {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // listed installs what the skill itself lists, at its top and beside the script, once a
@@ -262,24 +237,17 @@ func (r report) missing(ctx context.Context) (m diagnose.Module, request install
 	}
 	f := r.read(ctx)
 	m = f.Module
-	kind := toolKind(m.Tool)
-	switch _, again, failed := r.place.Packages.Failed(interpreterOf(kind), m.Distribution); {
+	kind := m.Tool.Interpreter()
+	switch _, again, failed := r.place.Packages.Failed(kind, m.Distribution); {
 	case f.Class != diagnose.MissingModule, m.Distribution == "", partOf(r.skill, m.Name) != "",
-		failed && !again, r.place.Packages.Has(interpreterOf(kind), m.Distribution):
+		failed && !again, r.place.Packages.Has(kind, m.Distribution):
 		return m, request, false
 	}
-	reading := install.Read(installLine(kind, []string{m.Distribution}), r.place.options(ctx))
+	reading := install.Read(installLine(install.KindOf(kind), []string{m.Distribution}), r.place.options(ctx))
 	if len(reading.Requests) != 1 || len(reading.Requests[0].Needs()) == 0 {
 		return m, request, false
 	}
 	return m, reading.Requests[0], true
-}
-
-func toolKind(t diagnose.Tool) install.Kind {
-	if t == diagnose.Npm {
-		return install.Npm
-	}
-	return install.Pip
 }
 
 // read says what the output of a script that failed means.
@@ -288,10 +256,10 @@ func (r report) read(ctx context.Context) diagnose.Failure {
 	if r.place != nil && r.place.Packages != nil {
 		facts.Installs = r.place.options(ctx).Allowed
 		facts.Installed = func(t diagnose.Tool, name string) bool {
-			return r.place.Packages.Has(interpreterOf(toolKind(t)), name)
+			return r.place.Packages.Has(t.Interpreter(), name)
 		}
 		facts.Refused = func(t diagnose.Tool, name string) (string, bool) {
-			reason, _, failed := r.place.Packages.Failed(interpreterOf(toolKind(t)), name)
+			reason, _, failed := r.place.Packages.Failed(t.Interpreter(), name)
 			return reason, failed
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/metier-run/metier/internal/bash"
 )
 
 // answers are the commands whose exit status 1 is an answer and no failure, and what it
@@ -70,7 +72,7 @@ func (b *benign) stmt(s *syntax.Stmt) string {
 	}
 	switch c := s.Cmd.(type) {
 	case *syntax.CallExpr:
-		return simpleName(words(c))
+		return simpleName(bash.Words(c))
 	case *syntax.TestClause:
 		return "[["
 	case *syntax.BinaryCmd:

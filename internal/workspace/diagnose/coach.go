@@ -104,6 +104,12 @@ func (f Failure) coachCommand() string {
 		}
 		return fmt.Sprintf(coachManagerOff, shown)
 	}
+	if tool, distribution, ok := f.facts.programPackage(name); ok {
+		if reason, failed := f.facts.refused(tool, distribution); failed {
+			return fmt.Sprintf(coachProgramRefused, shown, tool, distribution, plain(reason, longestQuote))
+		}
+		return fmt.Sprintf(coachProgram, shown, tool, distribution) + f.installWith(tool, distribution)
+	}
 	if other := f.facts.spelling(f.Command); other != "" {
 		return fmt.Sprintf(coachSpelled, shown, other)
 	}
@@ -120,7 +126,10 @@ func (f Failure) coachCommand() string {
 	case name == "apply_patch" || name == "apply-patch" || name == "applypatch":
 		return fmt.Sprintf(coachPatch, shown)
 	}
-	return fmt.Sprintf(coachNoProgram, shown)
+	if f.facts.Installs {
+		return fmt.Sprintf(coachNoProgram, shown)
+	}
+	return fmt.Sprintf(coachNoProgramOff, shown)
 }
 
 // runOf is the command that runs a script of the workspace.

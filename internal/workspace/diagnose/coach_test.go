@@ -20,6 +20,10 @@ func TestCoach(t *testing.T) {
 	refused.Refused = func(_ Tool, d string) (string, bool) {
 		return "no wheel for \x1b[31mthis\x1b[0m host\n" + strings.Repeat("and so on ", 100), d == "numpy"
 	}
+	nodeless, lost, had := on, on, on
+	nodeless.Program = func(name string) bool { return name == "python3" }
+	lost.Refused = func(_ Tool, d string) (string, bool) { return "no registry has it", d == "typescript" }
+	had.Installed = func(_ Tool, d string) bool { return d == "typescript" }
 	windows := on
 	windows.Dialect = PowerShell
 	python := func(module string) string {
@@ -63,6 +67,18 @@ func TestCoach(t *testing.T) {
 		{"xdg-open", command("xdg-open"), on},
 		{"apply_patch", command("apply_patch"), on},
 		{"ffmpeg", command("ffmpeg"), on},
+		{"ffmpeg, installs off", command("ffmpeg"), off},
+		{"tsc", command("tsc"), on},
+		{"tsc, by path", "bash: line 1: node_modules/.bin/tsc: No such file or directory\nsh: 1: tsc: not found", on},
+		{"tsc, installs off", command("tsc"), off},
+		{"tsc, without Node", command("tsc"), nodeless},
+		{"tsc, refused", command("tsc"), lost},
+		{"tsc, installed", command("tsc"), had},
+		{"ts-node", command("ts-node"), on},
+		{"ts-node, installs off", command("ts-node"), off},
+		{"pytest", command("pytest"), on},
+		{"pytest, installs off", command("pytest"), off},
+		{"ng", command("ng"), on},
 		{"old Python", "TypeError: unsupported operand type(s) for |: 'type' and 'NoneType'", on},
 		{"network", "curl: (6) Could not resolve host: x", on},
 		{"network, installs off", "curl: (6) Could not resolve host: x", off},

@@ -80,6 +80,46 @@ func packageManager(name string) (Tool, bool) {
 	return t, ok
 }
 
+// npmPrograms are well-known programs of npm packages, with the package of each.
+func npmPrograms() map[string]string {
+	return map[string]string{
+		"tsc": "typescript", "tsserver": "typescript", "ts-node": "ts-node", "tsx": "tsx", "esbuild": "esbuild", "rollup": "rollup", "webpack": "webpack-cli", "vite": "vite", "parcel": "parcel", "swc": "@swc/cli", "babel": "@babel/cli",
+		"eslint": "eslint", "prettier": "prettier", "stylelint": "stylelint", "standard": "standard", "biome": "@biomejs/biome", "markdownlint": "markdownlint-cli",
+		"jest": "jest", "mocha": "mocha", "vitest": "vitest", "ava": "ava", "nyc": "nyc", "c8": "c8", "cypress": "cypress",
+		"nodemon": "nodemon", "http-server": "http-server", "serve": "serve", "json-server": "json-server", "concurrently": "concurrently", "rimraf": "rimraf", "cross-env": "cross-env", "npm-run-all": "npm-run-all", "turbo": "turbo",
+		"ng": "@angular/cli", "vue": "@vue/cli", "next": "next", "nest": "@nestjs/cli", "gulp": "gulp-cli", "grunt": "grunt-cli", "sass": "sass", "lessc": "less", "postcss": "postcss-cli", "tailwindcss": "@tailwindcss/cli", "uglifyjs": "uglify-js", "terser": "terser",
+		"mmdc": "@mermaid-js/mermaid-cli", "marp": "@marp-team/marp-cli", "prisma": "prisma", "svgo": "svgo", "cowsay": "cowsay", "typedoc": "typedoc", "jsdoc": "jsdoc", "asar": "@electron/asar",
+	}
+}
+
+// pipPrograms are those of Python packages.
+func pipPrograms() map[string]string {
+	return map[string]string{
+		"pytest": "pytest", "py.test": "pytest", "tox": "tox", "nox": "nox", "coverage": "coverage", "hypothesis": "hypothesis",
+		"black": "black", "ruff": "ruff", "flake8": "flake8", "pylint": "pylint", "mypy": "mypy", "pyright": "pyright", "isort": "isort", "autopep8": "autopep8", "yapf": "yapf", "bandit": "bandit", "pre-commit": "pre-commit", "yamllint": "yamllint", "sqlfluff": "sqlfluff",
+		"ipython": "ipython", "jupyter": "jupyter-core", "jupytext": "jupytext", "papermill": "papermill", "streamlit": "streamlit",
+		"flask": "flask", "django-admin": "django", "uvicorn": "uvicorn", "gunicorn": "gunicorn", "hypercorn": "hypercorn", "celery": "celery", "alembic": "alembic", "scrapy": "scrapy",
+		"http": "httpie", "yt-dlp": "yt-dlp", "aws": "awscli", "ansible": "ansible", "markitdown": "markitdown", "mkdocs": "mkdocs", "sphinx-build": "sphinx", "cookiecutter": "cookiecutter", "in2csv": "csvkit", "csvsql": "csvkit", "pygmentize": "pygments",
+		"cmake": "cmake", "ninja": "ninja", "meson": "meson", "cython": "cython", "maturin": "maturin", "twine": "twine", "pyinstaller": "pyinstaller", "ocrmypdf": "ocrmypdf", "img2pdf": "img2pdf", "pdf2txt.py": "pdfminer.six",
+	}
+}
+
+// programPackage is the package to install for a program, where one is well known that is
+// of use here.
+func (o Facts) programPackage(name string) (t Tool, distribution string, ok bool) {
+	if !o.Installs {
+		return "", "", false
+	}
+	t, distribution = Npm, npmPrograms()[name]
+	if distribution == "" {
+		t, distribution = Pip, pipPrograms()[name]
+	}
+	if distribution == "" || o.installed(t, distribution) {
+		return "", "", false
+	}
+	return t, distribution, t == Pip || o.Program == nil || o.program("node")
+}
+
 // systemManagers install programs for the whole host, which nothing does here.
 func systemManagers() []string {
 	return []string{"apt", "apt-get", "aptitude", "dpkg", "yum", "dnf", "rpm", "zypper", "pacman", "apk", "brew", "port", "snap", "flatpak", "choco", "winget", "scoop", "nix", "nix-env", "gem", "cargo", "go", "dotnet"}

@@ -38,19 +38,6 @@ const (
 	Code           Class = "code"            // an error in what the model wrote
 )
 
-// Environment reports whether a change of the code would not help.
-func (c Class) Environment() bool {
-	switch c {
-	case MissingModule, MissingCommand, NoNetwork, Denied, OldInterpreter, MissingLibrary, BrokenPackage, NestedSandbox:
-		return true
-	}
-	return false
-}
-
-// Fixable reports whether the host can do something about a failure of the
-// environment: an install, another spelling.
-func (c Class) Fixable() bool { return c == MissingModule || c == MissingCommand }
-
 // Dialect is the language of the command line.
 type Dialect string
 
@@ -230,7 +217,7 @@ func readPackage(output string, _ Facts) (Failure, bool) {
 
 // readMiss is about a name that a library has not.
 func readMiss(output string, _ Facts) (Failure, bool) {
-	m, ok := ReadMiss(output)
+	m, ok := lastMiss(output)
 	return Failure{Class: APIMiss, Miss: m}, ok
 }
 

@@ -47,7 +47,7 @@ func FuzzRead(f *testing.F) {
 		if h, ok := Repair(output, workspace); ok && (!tame(h.Sentence(), 4000) || h.Line < 1) {
 			t.Errorf("%+v", h)
 		}
-		if m, ok := ReadMiss(output); ok {
+		if m, ok := lastMiss(output); ok {
 			if p, ok := m.Probe(output, workspace, probeTime); ok && (len(p.Args) > 5+mostRoots || slices.ContainsFunc(p.Args, func(a string) bool { return strings.IndexByte(a, 0) >= 0 })) {
 				t.Errorf("%q", p.Args)
 			}

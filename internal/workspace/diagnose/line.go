@@ -24,67 +24,6 @@ func parse(command string) (*syntax.File, bool) {
 	return f, err == nil
 }
 
-// word is the text of a word that no expansion changes.
-func word(w *syntax.Word) (string, bool) {
-	if w == nil {
-		return "", false
-	}
-	var b strings.Builder
-	for _, part := range w.Parts {
-		switch p := part.(type) {
-		case *syntax.Lit:
-			b.WriteString(unescape(p.Value))
-		case *syntax.SglQuoted:
-			if p.Dollar {
-				return "", false
-			}
-			b.WriteString(p.Value)
-		case *syntax.DblQuoted:
-			for _, inner := range p.Parts {
-				lit, ok := inner.(*syntax.Lit)
-				if !ok || p.Dollar {
-					return "", false
-				}
-				b.WriteString(unescapeQuoted(lit.Value))
-			}
-		default:
-			return "", false
-		}
-	}
-	return b.String(), true
-}
-
-// unescape takes the backslashes from a text outside of quotes.
-func unescape(text string) string {
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] == '\\' && i+1 < len(text) {
-			if i++; text[i] == '\n' {
-				continue
-			}
-		}
-		b.WriteByte(text[i])
-	}
-	return b.String()
-}
-
-// unescapeQuoted does so inside of double quotes, where few signs can be escaped.
-func unescapeQuoted(text string) string {
-	return quotedEscapes.Replace(text)
-}
-
-var quotedEscapes = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\$`, `$`, "\\`", "`", "\\\n", "")
-
-// words are the words of a simple command as far as they are plain; a word that is
-// not is empty.
-func words(call *syntax.CallExpr) []string {
-	found := make([]string, len(call.Args))
-	for i, w := range call.Args {
-		found[i], _ = word(w)
-	}
-	return found
-}
-
 // Redirect is a file that a command line writes to.
 type Redirect struct {
 	// Path is relative to where the command began, or absolute.
@@ -140,7 +79,7 @@ func (r *redirects) stmt(s *syntax.Stmt) {
 		return
 	}
 	for _, redirect := range s.Redirs {
-		name, plain := word(redirect.Word)
+		name, plain := bash.Word(redirect.Word)
 		switch redirect.Op {
 		case syntax.RdrOut, syntax.RdrClob, syntax.RdrAll:
 			if plain {
@@ -158,7 +97,7 @@ func (r *redirects) stmt(s *syntax.Stmt) {
 func (r *redirects) command(c syntax.Command) {
 	switch c := c.(type) {
 	case *syntax.CallExpr:
-		r.call(words(c))
+		r.call(bash.Words(c))
 	case *syntax.BinaryCmd:
 		if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
 			dir := r.dir // each side of a pipe is a shell of its own

@@ -47,9 +47,9 @@ var (
 	notTheLibrarys = regexp.MustCompile(`circular import|consider renaming`)
 )
 
-// ReadMiss finds the last name in an output that a library has not. A name that the
+// lastMiss finds the last name in an output that a library has not. A name that the
 // model's own file has not, or that None has not, is none.
-func ReadMiss(output string) (Miss, bool) {
+func lastMiss(output string) (Miss, bool) {
 	output = clean(output)
 	for _, read := range []func(string) (Miss, bool){pythonMiss, nodeMiss} {
 		if m, ok := read(output); ok {

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/metier-run/metier/internal/interpreter"
 )
 
 // Tool is what installs a package.
@@ -16,6 +18,14 @@ const (
 	Pip Tool = "pip"
 	Npm Tool = "npm"
 )
+
+// Interpreter is what runs code that uses such packages.
+func (t Tool) Interpreter() interpreter.Kind {
+	if t == Npm {
+		return interpreter.Node
+	}
+	return interpreter.Python
+}
 
 // Module is an import that found nothing.
 type Module struct {
@@ -194,10 +204,10 @@ func nodeOwn() []string {
 	return strings.Fields("assert async_hooks buffer child_process cluster console constants crypto dgram diagnostics_channel dns domain events fs http http2 https inspector module net os path perf_hooks process punycode querystring readline repl stream string_decoder sys timers tls trace_events tty url util v8 vm wasi worker_threads zlib")
 }
 
-// OwnModule finds the model's own file that a missing Python module is: x.py, or
+// ownModule finds the model's own file that a missing Python module is: x.py, or
 // something in x/, where the command ran or one level down (B1 10.1). Such a module is
 // not installed; its directory is off the path.
-func OwnModule(module string, files iter.Seq[string]) (file string, ok bool) {
+func ownModule(module string, files iter.Seq[string]) (file string, ok bool) {
 	if files == nil || !pythonModule.MatchString(module) {
 		return "", false
 	}
@@ -235,7 +245,7 @@ func readHidden(output string, o Facts) (Failure, bool) {
 		return Failure{}, false
 	}
 	name := m[1] + m[3]
-	file, own := OwnModule(name, o.Files)
+	file, own := ownModule(name, o.Files)
 	d, known := pipDistributions()[name]
 	if !known {
 		d = name
@@ -266,7 +276,7 @@ func readModule(output string, o Facts) (Failure, bool) {
 		return Failure{Class: APIMiss, Module: m, Miss: submodule(m, output)}, true
 	}
 	if m.Tool == Pip {
-		if file, own := OwnModule(m.Name, o.Files); own {
+		if file, own := ownModule(m.Name, o.Files); own {
 			return Failure{Class: OwnFile, Module: m, Path: file}, true
 		}
 		if m.Name == "pip" || m.Name == "ensurepip" {
@@ -279,7 +289,7 @@ func readModule(output string, o Facts) (Failure, bool) {
 // readPart is about a part of a package that is there. known is false when the package
 // may be one of several that share their top.
 func readPart(output string, at int, m Module, o Facts) (f Failure, known bool) {
-	_, own := OwnModule(m.Name, o.Files)
+	_, own := ownModule(m.Name, o.Files)
 	switch {
 	case own:
 		return Failure{}, true // an error in the model's own code

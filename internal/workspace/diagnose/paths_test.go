@@ -134,6 +134,28 @@ func TestPathsEverywhere(t *testing.T) {
 	})
 }
 
+// TestRepairOfATest: where the place is in a test, the sentence sends to the code that it
+// tests, and not to the test.
+func TestRepairOfATest(t *testing.T) {
+	sentence := func(name string) string {
+		trace := "Traceback (most recent call last):\n  File \"" + name + "\", line 2, in <module>\n    assert total([1]) == 1\nAssertionError\n"
+		h, ok := Repair(trace, func(string) ([]byte, bool) { return []byte("from app import total\nassert total([1]) == 1\n"), true })
+		if !ok {
+			t.Fatalf("%s: nothing found", name)
+		}
+		return h.Sentence()
+	}
+	golden(t, "repair_test.txt", sentence("tests/test_app.py")+"\n")
+	for name, want := range map[string]bool{
+		"test_app.py": true, "pkg/app_test.py": true, "app.test.js": true, "app.spec.ts": true, "tests/app.py": true, "src/__tests__/app.js": true, "test/app.js": true,
+		"app.py": false, "latest_app.py": false, "contest.py": false, "test.py": false, "testing/app.py": false, "app.tests.py": false,
+	} {
+		if got := strings.Contains(sentence(name), repairTest); got != want || got == strings.Contains(sentence(name), repairHow) {
+			t.Errorf("%s is a test: %t, want %t", name, got, want)
+		}
+	}
+}
+
 // TestRepair pins the sentence, and which lines count as seen (B1 10.12).
 func TestRepair(t *testing.T) {
 	files := map[string]string{

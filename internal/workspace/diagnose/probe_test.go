@@ -121,7 +121,7 @@ func probe(t *testing.T, kind interpreter.Kind, files map[string]string, output,
 			t.Fatal(err)
 		}
 	}
-	m, ok := ReadMiss(output)
+	m, ok := lastMiss(output)
 	if !ok {
 		t.Fatalf("no miss in %q", output)
 	}

@@ -25,7 +25,11 @@ const (
 	coachEditor     = "%s is not here: there is no terminal to edit in. Change files with apply_patch, and create them with write_file."
 	coachViewer     = "%s is not here: nobody sees a screen of this host. Save what you made as a file in the working directory and name it in the answer."
 	coachPatch      = "%s is a tool and no program of the shell. Call apply_patch with the patch, or send it as the only command of the line."
-	coachNoProgram  = "The program %s is not on this host, and no package manager here supplies programs. Do it in another way, such as in Python or JavaScript, or say what is missing."
+	coachProgram    = "The program %s is not here. It comes with the %s package %s."
+	coachNoProgram  = "The program %s is not on this host. Only packages of pip and npm bring programs here. Do it in another way, such as in Python or JavaScript, or say what is missing."
+
+	coachProgramRefused = "The program %s is not here. It comes with the %s package %s, which could not be installed: %s. Do it in another way, or say what is missing."
+	coachNoProgramOff   = "The program %s is not on this host, and nothing can be installed. Do it in another way, such as in Python or JavaScript, or say what is missing."
 
 	coachNodeOwn   = "%s would be a part of Node itself, and the Node of this host has no such part. It cannot be installed. Use another module."
 	coachTk        = "%s needs a desktop, and this host has none: no package brings it. Write the result to a file, such as an image or HTML."
@@ -50,15 +54,16 @@ const (
 	probeMore       = " and %d more"
 	probeHow        = " Use one of these names."
 
-	repeatTwice = "This command failed before, exactly as it is. Unless something changed since then it fails again: change the command or what it runs, or report what could not be done."
+	repeatTwice = "This command failed before, exactly as it is: 2 times now. Unless something changed since then it fails again: change the command or what it runs, or report what could not be done."
 	repeatMany  = "This command has now failed %d times, exactly as it is. Sent again unchanged it will fail again: change the command or what it runs, or report what could not be done."
 
 	rewriteNote = "%s was typed anew, %d lines, of which %d came back as they were; %d were changed or left out.\n"
 	rewriteMore = "and %d more\n"
 	rewriteHow  = "Next time change only such lines with apply_patch: an *** Update File section with these lines and about three around them."
 
-	repairAt  = "The error comes from %s, line %d:\n"
-	repairHow = "Make the smallest change that fixes it with apply_patch, then run the same check again. Do not write the whole file again. If the lines do not match any more, read that part of the file first."
+	repairAt   = "The error comes from %s, line %d:\n"
+	repairTest = "This is a test and says what is wanted: the cause is most likely in the code that it calls. Read that code and correct it first, with the smallest change by apply_patch, then run the same check again. Change the test only where it asks for something else than the task does."
+	repairHow  = "Make the smallest change that fixes it with apply_patch, then run the same check again. Do not write the whole file again. If the lines do not match any more, read that part of the file first."
 
 	benignGrep = "nothing matched; this is an answer and not an error"
 	benignFind = "some places could not be looked at; what was found is listed"

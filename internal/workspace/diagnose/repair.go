@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -68,9 +69,26 @@ func hint(name string, line int, lines []string) Hint {
 		}
 		b.WriteString(numbered(n, last, shown))
 	}
-	b.WriteString(repairHow)
+	if isTest(name) {
+		b.WriteString(repairTest)
+	} else {
+		b.WriteString(repairHow)
+	}
 	h.text = b.String()
 	return h
+}
+
+// isTest reports whether a file is a test by its name, as the test runners of the
+// languages here find them. A failure there is seldom the test's own.
+func isTest(name string) bool {
+	stem, _, _ := strings.Cut(path.Base(name), ".")
+	rest := strings.TrimPrefix(path.Base(name), stem)
+	if strings.HasPrefix(stem, "test_") || strings.HasSuffix(stem, "_test") || strings.HasPrefix(rest, ".test.") || strings.HasPrefix(rest, ".spec.") {
+		return true
+	}
+	return slices.ContainsFunc(strings.Split(path.Dir(name), "/"), func(folder string) bool {
+		return folder == "test" || folder == "tests" || folder == "__tests__"
+	})
 }
 
 // numbered is a line as read_file shows it (B1 11.3): its number, right-aligned to the

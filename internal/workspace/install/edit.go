@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/metier-run/metier/internal/bash"
 )
 
 // edit is a piece of a script that is replaced.
@@ -21,6 +23,8 @@ type edit struct {
 	// fails.
 	shows bool
 	inner *script // of a sh -c
+	// program runs what is installed, in place of a runner that would fetch it.
+	program string
 }
 
 type span struct{ from, to int }
@@ -54,8 +58,10 @@ func (e edit) render(in string, results []bool) (string, int) {
 	done := e.request < len(results) && results[e.request]
 	text, end := "false", e.to
 	switch {
+	case e.program != "":
+		return e.program, e.to
 	case e.inner != nil:
-		text = quote(e.inner.render(results))
+		text = bash.Quote(e.inner.render(results))
 	case done:
 		text = "true"
 	}
@@ -69,6 +75,3 @@ func (e edit) render(in string, results []bool) (string, int) {
 	}
 	return text, end
 }
-
-// quote makes one word of a text, for any shell.
-func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

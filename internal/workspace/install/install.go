@@ -23,6 +23,7 @@ import (
 	"strings"
 
 	"github.com/metier-run/metier/internal/config"
+	"github.com/metier-run/metier/internal/interpreter"
 )
 
 // Kind is whose packages a request is for.
@@ -33,6 +34,22 @@ const (
 	Pip Kind = "pip" // packages for Python
 	Npm Kind = "npm" // packages for Node; pnpm and yarn ask for them, too
 )
+
+// KindOf is whose packages the scripts of an interpreter use.
+func KindOf(k interpreter.Kind) Kind {
+	if k == interpreter.Node {
+		return Npm
+	}
+	return Pip
+}
+
+// Interpreter is what runs code that uses such packages.
+func (k Kind) Interpreter() interpreter.Kind {
+	if k == Npm {
+		return interpreter.Node
+	}
+	return interpreter.Python
+}
 
 // Options say what may be installed.
 type Options struct {
@@ -50,6 +67,14 @@ type Options struct {
 	// to be fetched (B1 13.16). Python's names are given in their normal form.
 	// Nil has none.
 	Provided func(kind Kind, name string) bool
+	// Host says whether a program that a line names by its whole path is of the Python
+	// that Provided is about. Nil has none: what is named by a path may be that of a
+	// virtual environment, which has nothing of the host's.
+	Host func(program string) bool
+	// Program says whether a program is there, so that a runner such as npx has nothing
+	// to fetch: by its name one that comes with an installed package, by a path a file
+	// of the workspace, seen as by Manifest. Nil has none.
+	Program func(name string) bool
 	// Manifest is a file of the workspace, by its path from where the line
 	// starts, with "/" between names; an absolute path comes as it was written.
 	// Its errors are shown to the model, so they name no path of the host. Nil
@@ -96,19 +121,19 @@ func (s Spec) Text(kind Kind) string {
 
 // Request is one install of a line.
 type Request struct {
-	Kind Kind
-	// Tool is the command without what it is given: "pip install",
-	// "python3.12 -m pip install", "yarn add".
-	Tool  string
+	Kind  Kind
 	Specs []Spec
-	// Manifest says that the specs are what the package.json of Dir lists.
+	// Manifest says that the specs are what a package.json lists.
 	Manifest bool
-	// Dir is the folder that the command would have run in, seen from where the
-	// line starts; "" when that is not known, which matters to no spec.
-	Dir string
-	// From and To are the bytes of the line that the install is replaced in. All
-	// installs of one sh -c share those of its text.
-	From, To int
+	// Fallback says that the request stands behind an "||" and is for the case alone
+	// that the request before it fails.
+	Fallback bool
+	// Own says that the command is one of another Python than the host's, such as that
+	// of a virtual environment, and Environment which folder that has, seen from where
+	// the line starts, if that is known. What is installed goes to where all of them
+	// find it.
+	Own         bool
+	Environment string
 }
 
 // Needs are the specs that the host does not have by itself.
@@ -120,7 +145,8 @@ func (r Request) Needs() []Spec {
 // line is run as it is.
 type Reading struct {
 	// Requests are the installs in the order in which they stand. They are
-	// performed in that order, and none after one that failed (B1 13.10).
+	// performed in that order, and none after one that failed (B1 13.10) but for a
+	// fallback.
 	Requests []Request
 	// Refusal is a sentence for the model. When it is set nothing of the line
 	// runs, and there are no requests.
@@ -172,7 +198,7 @@ func (r *reader) possible(line string) bool {
 	})
 	for name := range names {
 		t, known := r.tools[programOf(word{text: name})]
-		if known && t.family != shell && t.family != evals && t.family != feeds || strings.HasPrefix(name, "-") && strings.HasSuffix(name, "mpip") {
+		if known && t.family != shell && t.family != evals && t.family != traps && t.family != feeds || strings.HasPrefix(name, "-") && strings.HasSuffix(name, "mpip") {
 			return true
 		}
 	}

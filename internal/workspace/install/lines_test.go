@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,6 +65,10 @@ func settings() []setting {
 	provided := func(kind Kind, name string) bool {
 		return kind == Pip && (name == "numpy" || name == "python-dateutil") || kind == Npm && name == "typescript"
 	}
+	host := func(program string) bool { return program == "/usr/bin/python3" }
+	program := func(name string) bool {
+		return slices.Contains([]string{"tsc", "ruff", "node_modules/.bin/eslint", "app/node_modules/.bin/vite", "/work/app/node_modules/.bin/jest"}, name)
+	}
 	return []setting{
 		{"allowed", Options{Allowed: true, Manifest: manifest}, allowedLines()},
 		{"off", Options{Manifest: manifest, Provided: provided}, offLines()},
@@ -71,6 +76,11 @@ func settings() []setting {
 		{"listed", Options{Allowed: true, Network: true, Manifest: manifest, Provided: provided, Packages: []string{"Ruamel_YAML", "pandas", "lodash", "JSONStream"}}, listedLines()},
 		{"network", Options{Allowed: true, Network: true, Manifest: manifest}, networkLines()},
 		{"network-off", Options{Network: true, Manifest: manifest}, networkOffLines()},
+		{"environments", Options{Allowed: true, Manifest: manifest, Provided: provided, Host: host}, environmentLines()},
+		{"environments-off", Options{Provided: provided, Host: host}, environmentLines()[:5]},
+		{"programs", Options{Allowed: true, Manifest: manifest, Program: program}, programLines()},
+		{"programs-off", Options{Program: program}, programOffLines()},
+		{"programs-free", Options{Allowed: true, Network: true, Program: program}, programFreeLines()},
 		{"no-files", Options{Allowed: true, Most: 2}, noFilesLines()},
 	}
 }
@@ -107,10 +117,7 @@ func describe(line string, r Reading) string {
 		return out.String()
 	}
 	for _, q := range r.Requests {
-		out.WriteString("  " + string(q.Kind) + " `" + q.Tool + "`")
-		if q.Dir != "." {
-			fmt.Fprintf(&out, " in %q", q.Dir)
-		}
+		out.WriteString("  " + string(q.Kind))
 		if q.Manifest {
 			out.WriteString(" package.json")
 		}
@@ -120,10 +127,20 @@ func describe(line string, r Reading) string {
 				out.WriteString("here")
 			}
 		}
-		fmt.Fprintf(&out, " for %q\n", line[q.From:q.To])
+		if q.Own {
+			fmt.Fprintf(&out, " own %q", q.Environment)
+		}
+		if q.Fallback {
+			out.WriteString(" fallback")
+		}
+		out.WriteString("\n")
 	}
 	if len(r.Requests) == 0 {
-		out.WriteString("  nothing asked\n\n")
+		out.WriteString("  nothing asked\n")
+		if left := r.Line(nil); left != line {
+			fmt.Fprintf(&out, "  runs:   %q\n", left)
+		}
+		out.WriteString("\n")
 		return out.String()
 	}
 	yes := make([]bool, len(r.Requests))

@@ -16,6 +16,9 @@ const (
 	ManifestDone
 	// Failed says that they were not installed, for the outcome's reason.
 	Failed
+	// Together says that they were not installed because another package of the same
+	// install could not be, which the outcome's reason names.
+	Together
 	// Skipped says that they were not tried, since an install before them failed
 	// (B1 13.10).
 	Skipped
@@ -28,7 +31,8 @@ type Outcome struct {
 	// Names are the packages, with the versions that came where they are known:
 	// "numpy 2.1.0".
 	Names []string
-	// Reason is a sentence without its full stop, for [Failed].
+	// Reason is a sentence without its full stop, for [Failed]; for [Together] the names
+	// of what could not be installed.
 	Reason string
 	// Unchecked says of [BuiltIn] that a version was asked for and not looked at.
 	Unchecked bool

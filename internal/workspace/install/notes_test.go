@@ -24,6 +24,7 @@ func TestNotes(t *testing.T) {
 		{Kind: Npm, State: ManifestDone, Names: []string{"express", "jest"}},
 		{Kind: Npm, State: ManifestDone},
 		{Kind: Pip, State: Failed, Names: []string{"nosuch"}, Reason: "The registry has no package of that name."},
+		{Kind: Npm, State: Together, Names: []string{"express", "jest@1"}, Reason: "nosuch"},
 		{Kind: Npm, State: Skipped, Names: []string{"a", "b"}},
 	})+"\n")
 	if Note(nil) != "" {

@@ -103,11 +103,12 @@ func (r *reader) npm(a ask, p place) {
 		if a.verb == "exec" && a.name != "npm" {
 			return // pnpm exec and yarn exec run what is installed
 		}
-		r.runner(execRefused(a))
+		r.runner(a, p, execRefused(a))
 		return
 	case "init", "create", "innit":
 		if slices.ContainsFunc(a.args, func(w word) bool { return !w.isOption() }) {
-			r.runner(execRefused(a))
+			a.args = nil // what is run is another name than what is asked for
+			r.runner(a, p, execRefused(a))
 		}
 		return
 	case "update", "up", "upgrade":

@@ -3,6 +3,10 @@ package install
 import (
 	"errors"
 	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
 )
 
 // perform turns what was recognised into a request, or refuses it.
@@ -19,7 +23,7 @@ func (r *reader) perform(a ask, p place) {
 	case a.family == npm:
 		r.npm(a, p)
 	case a.family == runner:
-		r.runner(runnerRefused(a))
+		r.runner(a, p, runnerRefused(a))
 	case a.family == feeds:
 		r.refuse(fedRefused(a))
 	default:
@@ -31,13 +35,95 @@ func (r *reader) perform(a ask, p place) {
 	}
 }
 
-// runner lets a package runner run where it could reach nothing more by it, and
-// refuses it elsewhere (B1 13.3).
-func (r *reader) runner(sentence string) {
-	if r.options.Network && r.options.Allowed && len(r.options.Packages) == 0 {
+// runner runs the program itself where it is there. Else a package runner runs where it
+// could reach nothing more by it, and is refused elsewhere (B1 13.3).
+func (r *reader) runner(a ask, p place, sentence string) {
+	free := r.options.Network && r.options.Allowed && len(r.options.Packages) == 0
+	if r.runs(a, p, free) || free {
 		return
 	}
 	r.refuse(sentence)
+}
+
+// runs has the line run a program that is installed, in place of the runner, which does
+// not look where the host installs. So it does for one that the line may install before:
+// what its packages bring is not known yet. free says that the runner could fetch it.
+func (r *reader) runs(a ask, p place, free bool) bool {
+	w, ok := runnable(a.args)
+	if !ok || p.escaped || strings.ContainsAny(p.text[a.at.from:w.to], "<>") {
+		return false
+	}
+	if _, tool := r.tools[programOf(w)]; tool || reserved(w.text) {
+		return false
+	}
+	kind := Npm
+	if a.name == "uvx" || a.name == "uv" || a.name == "pipx" {
+		kind = Pip
+	}
+	bin, found := r.bin(kind, p, w.text)
+	if !found && (free || !slices.ContainsFunc(r.requests, func(q Request) bool { return q.Kind == kind })) {
+		return false
+	}
+	*p.edits = append(*p.edits, edit{from: a.at.from, to: w.to, program: bin + w.raw})
+	return true
+}
+
+// bin is where a program is, as a command writes it: "" on PATH.
+func (r *reader) bin(kind Kind, p place, name string) (bin string, found bool) {
+	if r.options.Program == nil {
+		return "", false
+	}
+	if kind == Npm && p.dir != nil && *p.dir != unknownDir {
+		// Node looks in the folders above as well.
+		for dir, up := *p.dir, ""; r.looks < mostLooks; dir, up = path.Dir(dir), up+"../" {
+			r.looks++
+			if r.options.Program(path.Join(dir, localBin, name)) {
+				return up + localBin + "/", true
+			}
+			if dir == path.Dir(dir) || dir == ".." || strings.HasSuffix(dir, "/..") {
+				break
+			}
+		}
+	}
+	return "", r.options.Program(name)
+}
+
+// localBin is where npm puts programs of packages.
+const localBin = "node_modules/.bin"
+
+// runnable is the program that a runner is to run, if it is a plain name behind options
+// that only say how it is fetched.
+func runnable(words []word) (program word, ok bool) {
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		switch name, _, attached := w.option(); {
+		case !w.isOption():
+			return w, !w.expands && programName.MatchString(w.text)
+		case w.expands:
+			return word{}, false
+		case w.is("-y", "--yes", "--no-install", "--no", "-q", "--quiet", "--silent", "--"):
+		case name == "-p", name == "--package", name == "--from":
+			if !attached {
+				i++
+			}
+		default:
+			return word{}, false
+		}
+	}
+	return word{}, false
+}
+
+var programName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
+
+// reserved says whether a name begins something else than a program where it is the
+// first word of a command.
+func reserved(name string) bool {
+	switch name {
+	case "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "in", "function", "select", "time", "coproc":
+		return true
+	}
+	_, wraps := wrappers()[name]
+	return wraps || version(name, "python") || version(name, "pypy") || name == "py"
 }
 
 // request judges a request that was read, and adds it.
@@ -60,7 +146,7 @@ func (r *reader) request(a ask, p place, req Request) {
 		if req.Kind == Pip {
 			name = normal(name)
 		}
-		s.Provided = r.provides(req.Kind, name, *s)
+		s.Provided = !req.Own && r.provides(req.Kind, name, *s)
 		switch {
 		case s.Provided:
 		case !r.options.Allowed:
@@ -70,10 +156,6 @@ func (r *reader) request(a ask, p place, req Request) {
 			r.refuse(unlistedRefused(s.Name, r.options.Packages))
 			return
 		}
-	}
-	req.Tool = a.shown
-	if p.dir != nil && *p.dir != unknownDir {
-		req.Dir = *p.dir
 	}
 	r.requests = append(r.requests, req)
 }

@@ -2,6 +2,7 @@ package install
 
 import (
 	"iter"
+	"path"
 	"regexp"
 	"strings"
 )
@@ -145,7 +146,21 @@ func (r *reader) pip(a ask, p place) {
 		r.refuse(nothingAsked(a))
 		return
 	}
-	r.request(a, p, Request{Kind: Pip, Specs: specs})
+	req := Request{Kind: Pip, Specs: specs}
+	req.Own, req.Environment = r.own(a.at, p)
+	r.request(a, p, req)
+}
+
+// own says whether a program is not of the Python that this host has packages for, and
+// which virtual environment it is of.
+func (r *reader) own(program word, p place) (own bool, environment string) {
+	switch {
+	case !program.expands && !strings.Contains(program.text, "/"):
+		return r.activated, r.environment
+	case !program.expands && path.IsAbs(program.text) && r.options.Host != nil && r.options.Host(program.text):
+		return false, ""
+	}
+	return true, p.environment(program)
 }
 
 // pipArgs reads the words behind pip install; good is false if they are refused.

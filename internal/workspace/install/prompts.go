@@ -194,8 +194,12 @@ func fedRefused(a ask) string {
 	return nothing("`%s` gets its names from another command, and an install is read before anything runs. Write the names out, or use `pip install -r FILE` with a file of the workspace that lists them.", a.shown)
 }
 
-func hiddenRefused(a ask) string {
-	return nothing("an install seems to be in the text that `%s` is to run, and it cannot be read there. Write it as a command of the line.", a.shown)
+func hiddenRefused(a ask, command string) string {
+	return nothing("an install seems to be in the text that `%s` is to run, and it cannot be carried out there. Write `%s` as a plain command on a line of its own.", a.shown, clip(command))
+}
+
+func trapRefused(a ask, command string) string {
+	return nothing("`%s` would run an install when the shell ends, and the host carries installs out before anything runs. Write `%s` as a plain command on a line of its own.", a.shown, clip(command))
 }
 
 func unclearRefused(a ask) string {
@@ -249,6 +253,8 @@ func (o Outcome) line() string {
 		return fmt.Sprintf("Installed what package.json lists: %s.", names)
 	case Failed:
 		return fmt.Sprintf("Not installed: %s. %s.", names, strings.TrimSuffix(o.Reason, "."))
+	case Together:
+		return fmt.Sprintf("Not installed either, because %s installs all of a command or nothing: %s. Ask for that again without %s.", o.Kind, names, o.Reason)
 	case Skipped:
 		return fmt.Sprintf("Not installed, because the install before failed: %s.", names)
 	}

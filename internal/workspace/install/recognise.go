@@ -10,6 +10,7 @@ import (
 type ask struct {
 	family family
 	name   string // the tool's: pip, npm, yarn, apt-get; empty if unclear
+	at     word   // names the program
 	// shown is the command as a sentence names it: "python3 -m pip install".
 	shown string
 	verb  string
@@ -49,7 +50,7 @@ func (r *reader) recognise(words []word) (ask, bool) {
 	if !known {
 		return ask{}, false
 	}
-	a := ask{family: t.family, name: name, shown: shown, advice: t.advice}
+	a := ask{family: t.family, name: name, at: words[0], shown: shown, advice: t.advice}
 	switch t.family {
 	case shell:
 		a.script, a.shown = scriptOf(name, rest), shown+" -c"
@@ -57,6 +58,9 @@ func (r *reader) recognise(words []word) (ask, bool) {
 	case evals:
 		a.script = rest
 		return a, len(rest) > 0
+	case traps:
+		a.script = trapped(rest)
+		return a, a.script != nil
 	case feeds:
 		return r.fed(a, rest)
 	}
@@ -148,6 +152,17 @@ func scriptOf(name string, words []word) []word {
 	return nil
 }
 
+// trapped is the word that holds what a trap is to run, in a list of one.
+func trapped(words []word) []word {
+	if len(words) > 0 && words[0].is("--") {
+		words = words[1:]
+	}
+	if len(words) < 2 || words[0].isOption() {
+		return nil
+	}
+	return words[:1]
+}
+
 // fed recognises an install that gets its words from elsewhere: from the input of
 // xargs, or from find. It may stand at any word, behind options that nobody
 // knows.
@@ -162,9 +177,9 @@ func (r *reader) fed(a ask, words []word) (ask, bool) {
 		}
 		t, known := r.tools[name]
 		switch {
-		case !known || t.family == feeds || t.family == evals:
+		case !known || t.family == feeds || t.family == evals || t.family == traps:
 		case t.family == shell:
-			if script := scriptOf(name, words[i+1:]); script != nil && r.scriptMentions(script) {
+			if _, asks := r.hidden(scriptOf(name, words[i+1:])); asks {
 				a.shown += " ... " + clip(w.raw) + " -c"
 				return a, true
 			}
@@ -181,8 +196,19 @@ func (r *reader) fed(a ask, words []word) (ask, bool) {
 	return a, false
 }
 
-func (r *reader) scriptMentions(words []word) bool {
-	return slices.ContainsFunc(words, func(w word) bool { return r.mentions(w.raw) || r.mentions(w.text) })
+// hidden is the install that a text for a shell seems to hold, in one word or in all of
+// them together.
+func (r *reader) hidden(script []word) (command string, found bool) {
+	var raw, text []string
+	for _, w := range script {
+		raw, text = append(raw, w.raw), append(text, w.text)
+	}
+	for _, piece := range slices.Concat(raw, text, []string{strings.Join(raw, " "), strings.Join(text, " ")}) {
+		if command, found = r.mentioned(piece); found {
+			return command, true
+		}
+	}
+	return "", false
 }
 
 // withVerb tells by its verb whether a command of a tool is an install.
@@ -261,10 +287,10 @@ func probe(words []word, verb int, runs bool) bool {
 	return verb == 0 && len(words) == 2 && last.is("--help", "-h") || slices.ContainsFunc(words, func(w word) bool { return w.is("--help") })
 }
 
-// mentions says whether a text that cannot be parsed seems to have an install as
-// a command: whether the first words of a piece of it, cut at whatever may stand
-// between commands, are one. It rather says yes than no.
-func (r *reader) mentions(text string) bool {
+// mentioned is the install that a text that cannot be parsed seems to have as a
+// command: the first words of a piece of it, cut at whatever may stand between
+// commands. It is rather found than missed.
+func (r *reader) mentioned(text string) (command string, found bool) {
 	pieces := strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune("\n;|&(){}`'\"", c) })
 	for _, piece := range pieces {
 		fields := strings.Fields(piece)
@@ -275,11 +301,11 @@ func (r *reader) mentions(text string) bool {
 		for _, f := range fields {
 			words = append(words, word{text: f, raw: f})
 		}
-		if a, asks := r.recognise(words); asks && a.family != shell && a.family != evals {
-			return true
+		if a, asks := r.recognise(words); asks && a.family != shell && a.family != evals && a.family != traps {
+			return strings.TrimRight(strings.Join(fields, " "), `\ `), true
 		}
 	}
-	return false
+	return "", false
 }
 
 // leads says whether a word of the shell's grammar may stand before a command.

@@ -50,6 +50,8 @@ func allowedLines() []string {
 		"pip install a \\\n  b \\\n  c\npython y.py 2>&1",
 		"pip install a && pip install b && npm install c",
 		"pip install x || pip3 install x || true",
+		"pip install x==9 || pip install x || npm i x; python y.py", "pip install a && pip install b || pip install c", "pip install a || { pip install b; }",
+		"nope || pip install x", "pip install a > log || pip install b", "! pip install a || pip install b",
 		"set -e; pip install -q x; python y.py # then done",
 		"pip install x&&echo ok",
 		"if ! pip install x; then echo failed; exit 1; fi",
@@ -116,6 +118,7 @@ func allowedLines() []string {
 		`printf 'six\nattrs\n' > app/needs.txt; cd app; pip install -r needs.txt`,
 		// Not installs.
 		"python y.py",
+		"trap 'rm f' EXIT; trap - EXIT; trap; trap -p; eval \"$CMD\"; eval; echo pip",
 		"echo pip install x",
 		"echo \"pip install x\" > README.md",
 		"cat > README.md <<EOF\nRun `pip install .` or $(pip install x).\nEOF",
@@ -166,6 +169,8 @@ func allowedLines() []string {
 		"while ! npm i x; do sleep 1; done",
 		"bash -c \"pip install $PKG\"",
 		"bash -c \"bash -c 'pip install x'\"",
+		"sh -c 'eval pip install x'", "sh -c 'eval \"pip install x\"; python y.py'", "eval \"pip install $X\"", "eval eval pip install x",
+		"trap \"pip install x\" EXIT", "trap -- 'rm f; npm i x' 0; python y.py", "sh -c 'trap \"pip install x\" EXIT'",
 		"echo `bash -c \"pip install \\\"x\\\"\"`",
 		"echo `pip install x \\`date\\``",
 		"pip install x && (echo",
@@ -323,4 +328,33 @@ func networkOffLines() []string {
 
 func noFilesLines() []string {
 	return []string{"pip install -r requirements.txt", "npm install", "pip install a b", "pip install a b c"}
+}
+
+func environmentLines() []string {
+	return []string{
+		"pip install numpy", "python3 -m pip install numpy", "/usr/bin/python3 -m pip install numpy",
+		".venv/bin/pip install numpy", "venv/bin/python -m pip install -q numpy requests", "cd app && ../v/bin/pip3 install numpy", "./v/Scripts/pip.exe install numpy",
+		"python -m venv v && v/bin/pip install numpy && v/bin/python y.py", "python3 -m venv v\n. v/bin/activate\npip install numpy\npython y.py",
+		"source /work/v/bin/activate && python -m pip install numpy; deactivate; pip install numpy", "source \"$V/bin/activate\"; pip install numpy",
+		"/work/v/bin/pip install numpy", "\"$VIRTUAL_ENV/bin/pip\" install numpy", "$PY -m pip install numpy", "~/v/bin/pip install numpy", "cd \"$D\" && v/bin/pip install numpy",
+		"export PATH=\"$PWD/.venv/bin:$PATH\"; pip install numpy", "PATH=$HOME/.local/bin:$PATH pip install numpy", "sh -c '. v/bin/activate; pip install numpy'",
+		"v/bin/npm install typescript",
+	}
+}
+
+func programLines() []string {
+	return []string{
+		"npx tsc --noEmit && python y.py", "npx --yes -p typescript -- tsc -p .", "timeout 60 npx tsc | tail -5", "sh -c 'npx tsc'", "npm exec -- tsc -v", "npm x \\\n  tsc", "while npx 'tsc'; do :; done",
+		"npx eslint .", "cd app/src && npx vite build", "cd app && npx eslint . && cd \"$D\" && npx tsc", "cd \"$D\"; npx eslint", "cd /work/app && npx jest", "bunx eslint", "pnpm dlx tsc", "uvx ruff check .", "python -m uv tool run ruff", "pipx run -q ruff",
+		"npm install cowsay && npx cowsay hi", "pip install cowsay && npx cowsay hi", "pip install cowsay; uvx cowsay", "npx cowsay hi; npm install cowsay", "npm i x; npx pip install y", "npm i x; npx if", "npm i x; npx 'y z'", "npm i x; npx python -m pip install y",
+		"npx tsc@5", "npx typescript@5 tsc", "npx -c tsc", "npx $X", "npx > log tsc", "npx ./x", "npx @a/tsc", "echo `npx tsc \\`date\\``", "npm init tsc", "npx --version", "ls | xargs npx tsc", "npx",
+	}
+}
+
+func programOffLines() []string {
+	return []string{"npx tsc", "npx cowsay", "npm exec eslint", "sh -c 'eval npx cowsay'"}
+}
+
+func programFreeLines() []string {
+	return []string{"npx tsc", "npx cowsay", "npm install cowsay && npx cowsay"}
 }

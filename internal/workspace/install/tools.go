@@ -15,6 +15,7 @@ const (
 	runner               // fetches a package in order to run it: npx, uvx
 	shell                // runs a text: sh -c
 	evals                // the shell's eval
+	traps                // the shell's trap
 	feeds                // xargs, find: gives a command words from elsewhere
 )
 
@@ -72,7 +73,7 @@ func tools() map[string]tool {
 		"cpan":     {advice: otherLanguage}, "cpanm": {advice: otherLanguage},
 
 		"bash": {family: shell}, "sh": {family: shell}, "zsh": {family: shell}, "dash": {family: shell}, "ksh": {family: shell}, "ash": {family: shell}, "su": {family: shell},
-		"eval":  {family: evals},
+		"eval": {family: evals}, "trap": {family: traps},
 		"xargs": {family: feeds}, "parallel": {family: feeds}, "find": {family: feeds},
 	}
 	for _, name := range []string{"mamba", "micromamba"} {

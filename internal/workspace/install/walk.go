@@ -16,6 +16,7 @@ import (
 const (
 	longestParsed = 1 << 20
 	longestPath   = 4096 // of a folder that the line changes to, as systems have it
+	mostLooks     = 256  // at programs that a folder may have
 )
 
 // reader reads one line.
@@ -31,6 +32,12 @@ type reader struct {
 	routes   []string // assignments that would change what an install does
 	files    map[string]written
 	reads    int // files of the workspace that were asked for
+	looks    int // programs of the workspace that were asked for
+
+	// activated says that the line has turned to a virtual environment, and environment
+	// which folder that has, if it is known.
+	activated   bool
+	environment string
 }
 
 // place is where in the line a command stands.
@@ -39,8 +46,8 @@ type place struct {
 	edits *[]edit // of that script
 	// only are the commands of the script that are nothing but installs.
 	only map[*syntax.CallExpr]bool
-	// outer is the edit of the line for the text of a sh -c; nil in the line.
-	outer *edit
+	// inner says that the script is the text of a sh -c.
+	inner bool
 	// dir is the folder that the command runs in; nil when it cannot be known.
 	dir *string
 	// loops says that the command is a loop's condition.
@@ -76,11 +83,11 @@ func (r *reader) readScript(line string) (script, bool) {
 	return r.scriptAt(line, place{dir: &dir})
 }
 
-// scriptAt reads a script; p.outer is set when it is the text of a sh -c.
+// scriptAt reads a script.
 func (r *reader) scriptAt(text string, p place) (script, bool) {
 	file, problem := parse(text)
 	if problem != "" {
-		if r.mentions(text) {
+		if _, asks := r.mentioned(text); asks {
 			r.refuse(unreadable(problem))
 		}
 		return script{text: text}, false
@@ -139,7 +146,7 @@ func (r *reader) stmt(s *syntax.Stmt, p place, later []*syntax.Stmt) {
 	case *syntax.CoprocClause:
 		r.stmt(c.Stmt, p.fork(), nil)
 	case *syntax.DeclClause:
-		r.assigned(c.Args)
+		r.assigned(c.Args, p)
 		r.within(c, p)
 	default:
 		r.compound(s.Cmd, p)
@@ -202,9 +209,13 @@ func (r *reader) binary(s *syntax.Stmt, c *syntax.BinaryCmd, p place) {
 		}
 	case syntax.OrStmt:
 		r.stmt(c.X, p, nil)
+		before := len(r.requests)
 		alternative := p.fork()
 		alternative.maybe = true
 		r.stmt(c.Y, alternative, nil)
+		if len(r.requests) == before+1 && p.installs(c.X) && p.installs(c.Y) {
+			r.requests[before].Fallback = true
+		}
 		if p.dir != nil && *alternative.dir != *p.dir {
 			*p.dir = unknownDir
 		}
@@ -212,6 +223,21 @@ func (r *reader) binary(s *syntax.Stmt, c *syntax.BinaryCmd, p place) {
 		r.stmt(c.X, p, nil)
 		r.stmt(c.Y, p, nil)
 	}
+}
+
+// installs says whether a statement succeeds just when an install does: it is one, or
+// several of which one is enough.
+func (p place) installs(s *syntax.Stmt) bool {
+	if s.Negated || s.Background || s.Coprocess {
+		return false
+	}
+	switch c := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		return p.only[c]
+	case *syntax.BinaryCmd:
+		return c.Op == syntax.OrStmt && p.installs(c.X) && p.installs(c.Y)
+	}
+	return false
 }
 
 // stages are the commands of a pipeline in order. It is as deep as it is long,
@@ -264,7 +290,7 @@ func (r *reader) call(c *syntax.CallExpr, s *syntax.Stmt, p place, later []*synt
 			r.within(w, p)
 		}
 	}()
-	r.assigned(c.Assigns)
+	r.assigned(c.Assigns, p)
 	if len(c.Args) == 0 {
 		return
 	}
@@ -273,12 +299,19 @@ func (r *reader) call(c *syntax.CallExpr, s *syntax.Stmt, p place, later []*synt
 		words = append(words, wordOf(p.text, w))
 	}
 	r.changesDir(words, p)
+	r.activates(words, p)
 	a, asks := r.recognise(glue(p.text, words, s.Redirs))
 	if !asks {
 		return
 	}
-	if a.family == shell || a.family == evals {
+	switch a.family {
+	case shell, evals:
 		p.only[c] = r.nested(a, s, p)
+		return
+	case traps:
+		if command, asks := r.hidden(a.script); asks {
+			r.refuseHidden(a, trapRefused(a, command))
+		}
 		return
 	}
 	before := len(r.requests)
@@ -295,9 +328,9 @@ func (r *reader) call(c *syntax.CallExpr, s *syntax.Stmt, p place, later []*synt
 func (r *reader) nested(a ask, s *syntax.Stmt, p place) (only bool) {
 	first, last := a.script[0], a.script[len(a.script)-1]
 	expands := slices.ContainsFunc(a.script, func(w word) bool { return w.expands })
-	if p.outer != nil || p.escaped || expands {
-		if r.scriptMentions(a.script) {
-			r.refuse(hiddenRefused(a))
+	if p.inner || p.escaped || expands {
+		if command, asks := r.hidden(a.script); asks {
+			r.refuseHidden(a, hiddenRefused(a, command))
 		}
 		return false
 	}
@@ -307,13 +340,12 @@ func (r *reader) nested(a ask, s *syntax.Stmt, p place) (only bool) {
 	}
 	e := edit{from: first.from, to: last.to}
 	inner := p.fork()
-	inner.outer = &e
-	before := len(r.requests)
+	inner.inner = true
 	read, only := r.scriptAt(strings.Join(text, " "), inner)
 	if a.family == evals && p.dir != nil && *inner.dir != *p.dir {
 		*p.dir = unknownDir
 	}
-	if len(r.requests) == before {
+	if len(read.edits) == 0 {
 		return false
 	}
 	for _, redirect := range s.Redirs {
@@ -350,11 +382,6 @@ func (r *reader) replace(words []word, s *syntax.Stmt, p place, later []*syntax.
 		}
 	}
 	e.fold, e.shows = r.folds(e, p, later)
-	req := &r.requests[len(r.requests)-1]
-	req.From, req.To = e.from, e.to
-	if p.outer != nil {
-		req.From, req.To = p.outer.from, p.outer.to
-	}
 	*p.edits = append(*p.edits, e)
 	return plain
 }
@@ -380,13 +407,55 @@ func (r *reader) folds(e edit, p place, later []*syntax.Stmt) (end int, shows bo
 	return end, !slices.ContainsFunc(later, func(s *syntax.Stmt) bool { return !filters(p.text, s) })
 }
 
-// assigned looks for assignments that would change what an install does.
-func (r *reader) assigned(assigns []*syntax.Assign) {
+// refuseHidden refuses an install that is read but cannot be taken out.
+func (r *reader) refuseHidden(a ask, sentence string) {
+	if !r.options.Allowed {
+		sentence = offRefused(a)
+	}
+	r.refuse(sentence)
+}
+
+// assigned looks for assignments that would change what an install does, or for whom.
+func (r *reader) assigned(assigns []*syntax.Assign, p place) {
 	for _, a := range assigns {
-		if a.Name != nil {
-			r.setting(a.Name.Value)
+		if a.Name == nil {
+			continue
+		}
+		r.setting(a.Name.Value)
+		// As every guide has it: PATH="$PWD/.venv/bin:$PATH".
+		if a.Name.Value == "PATH" && a.Value != nil && strings.Contains(strings.ToLower(wordOf(p.text, a.Value).raw), "env") {
+			r.activated, r.environment = true, ""
 		}
 	}
+}
+
+// activates follows what turns the shell to a virtual environment and back.
+func (r *reader) activates(words []word, p place) {
+	switch {
+	case words[0].is("deactivate"):
+		r.activated = false
+	case len(words) > 1 && words[0].is(".", "source"):
+		script := words[1]
+		if script.expands {
+			script.text = script.tail
+		}
+		if path.Base(script.text) == "activate" {
+			r.activated, r.environment = true, p.environment(script)
+		}
+	}
+}
+
+// environment is the folder of a virtual environment that has a program in its bin; ""
+// if it is not known.
+func (p place) environment(program word) string {
+	if program.expands || p.dir == nil || strings.HasPrefix(program.text, "~") {
+		return ""
+	}
+	dir := join(*p.dir, path.Dir(path.Dir(program.text)))
+	if dir == unknownDir {
+		return ""
+	}
+	return dir
 }
 
 // changesDir follows cd and pushd.

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/metier-run/metier/internal/bash"
 )
 
 // word is a word of a command, as far as it can be known before the shell runs.
@@ -52,78 +54,9 @@ func wordOf(source string, w *syntax.Word) word {
 	if from <= to && to <= len(source) {
 		out.raw = source[from:to]
 	}
-	var all literal
-	all.parts(w.Parts, false)
-	out.text, out.expands, out.tail = all.head.String(), all.expands, all.tail.String()
+	l := bash.Read(w)
+	out.text, out.expands, out.tail = l.Head, l.Expands, l.Tail
 	return out
-}
-
-// literal gathers the text of a word.
-type literal struct {
-	head, tail strings.Builder
-	expands    bool
-}
-
-func (l *literal) write(text string) {
-	if l.expands {
-		l.tail.WriteString(text)
-		return
-	}
-	l.head.WriteString(text)
-}
-
-func (l *literal) expand() {
-	l.expands = true
-	l.tail.Reset()
-}
-
-func (l *literal) parts(parts []syntax.WordPart, quoted bool) {
-	for _, part := range parts {
-		switch part := part.(type) {
-		case *syntax.Lit:
-			if !quoted && braces(part.Value) {
-				l.expand()
-				continue
-			}
-			l.write(unescape(part.Value, quoted))
-		case *syntax.SglQuoted:
-			if part.Dollar && strings.Contains(part.Value, `\`) {
-				l.expand()
-				continue
-			}
-			l.write(part.Value)
-		case *syntax.DblQuoted:
-			l.parts(part.Parts, true)
-		default:
-			l.expand()
-		}
-	}
-}
-
-// braces says whether bash makes several words of one, as of {a,b} and {1..3}.
-func braces(text string) bool {
-	_, rest, open := strings.Cut(text, "{")
-	return open && strings.Contains(rest, "}") && (strings.Contains(rest, ",") || strings.Contains(rest, ".."))
-}
-
-// unescape takes the backslashes out that the shell would. Patterns stay as they
-// are: one that no file matches is what it says, and a spec never names a file.
-func unescape(text string, quoted bool) string {
-	if !strings.Contains(text, `\`) {
-		return text
-	}
-	var out strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] != '\\' || i+1 == len(text) || quoted && !strings.ContainsRune("$`\"\\\n", rune(text[i+1])) {
-			out.WriteByte(text[i])
-			continue
-		}
-		i++
-		if text[i] != '\n' {
-			out.WriteByte(text[i])
-		}
-	}
-	return out.String()
 }
 
 // glue finds comparisons that stand right behind a word and that the shell would

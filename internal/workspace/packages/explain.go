@@ -38,16 +38,26 @@ func explain(p plan, r sandbox.Result, report registry.Report, limit time.Durati
 	// A package that was not found may be one that could not be looked up.
 	if f.Reason == NoPackage || f.Reason == Unknown || f.Reason == NoVersion {
 		if t, ok := report.First(registry.Untrusted, registry.Denied); ok {
-			return failure(Denied, denied(t))
+			return about(t, Denied, denied(t))
 		}
 		if t, ok := report.First(registry.Unreachable, registry.Failing, registry.Late); ok {
-			return failure(NoAnswer, noAnswer(t))
+			return about(t, NoAnswer, noAnswer(t))
 		}
 		if t, ok := report.First(registry.Broken); ok {
-			return failure(Damaged, broken(t))
+			return about(t, Damaged, broken(t))
 		}
 	}
 	return &f
+}
+
+// about is a failure for what the front saw. Where that was a project's page, the
+// failure is about the project.
+func about(t registry.Trouble, reason Reason, text string) error {
+	f := &Failure{Reason: reason, Text: text}
+	if t.Page {
+		f.Package = t.What
+	}
+	return f
 }
 
 // What pip says.
@@ -63,10 +73,10 @@ var (
 // readPip finds the reason in what pip printed.
 func readPip(text string, p plan, report registry.Report) Failure {
 	if pipMissing.MatchString(text) {
-		return Failure{NoInstaller, noPip}
+		return Failure{Reason: NoInstaller, Text: noPip}
 	}
 	if m := pipConflict.FindStringSubmatch(text); m != nil {
-		return Failure{Conflict, conflict(clip(m[1]), pipCauses(text))}
+		return Failure{Reason: Conflict, Text: conflict(clip(m[1]), pipCauses(text))}
 	}
 	if m := pipNone.FindStringSubmatch(text); m != nil {
 		wanted := clip(pipFrom.ReplaceAllString(m[1], ""))
@@ -79,20 +89,20 @@ func readPip(text string, p plan, report registry.Report) Failure {
 		}
 		switch {
 		case m[2] != "none" && len(versions) > 0:
-			return Failure{NoVersion, noVersion(wanted, name, latest(versions))}
+			return Failure{NoVersion, noVersion(wanted, name, latest(versions)), name}
 		case !project.Found:
-			return Failure{NoPackage, noPackage(name, p.kind)}
+			return Failure{NoPackage, noPackage(name, p.kind), name}
 		case project.Wheels == 0:
-			return Failure{NoWheel, onlySource(name)}
+			return Failure{NoWheel, onlySource(name), name}
 		default:
-			return Failure{NoWheel, noWheel(wanted, p.use.Version, requires)}
+			return Failure{NoWheel, noWheel(wanted, p.use.Version, requires), name}
 		}
 	}
 	last := lastLine(text, "ERROR: ")
 	if last == "" {
 		last = lastLine(text, "")
 	}
-	return Failure{Unknown, unknown(p.kind, last)}
+	return Failure{Reason: Unknown, Text: unknown(p.kind, last)}
 }
 
 // pipCauses are the lines in which pip's resolver says what does not go together.
@@ -162,25 +172,25 @@ func readNpm(text string, p plan, report registry.Report) Failure {
 				name = clip(asked)
 			}
 		}
-		return Failure{NoPackage, noPackage(name, p.kind)}
+		return Failure{NoPackage, noPackage(name, p.kind), name}
 	case "ETARGET":
 		wanted := ""
 		if m := npmWanted.FindStringSubmatch(said); m != nil {
 			wanted = clip(m[1])
 		}
-		return Failure{NoVersion, noVersion(wanted, npmBare(wanted), nil)}
+		return Failure{NoVersion, noVersion(wanted, npmBare(wanted), nil), npmBare(wanted)}
 	case "ERESOLVE":
-		return Failure{Conflict, conflict("these packages do not go together", npmCauses(lines))}
+		return Failure{Reason: Conflict, Text: conflict("these packages do not go together", npmCauses(lines))}
 	case "EINTEGRITY":
-		return Failure{Damaged, integrity}
+		return Failure{Reason: Damaged, Text: integrity}
 	case "ENOSPC":
-		return Failure{NoRoom, outOfRoom}
+		return Failure{Reason: NoRoom, Text: outOfRoom}
 	}
 	last := lastLine(text, "")
 	if i := slices.IndexFunc(lines, func(l string) bool { return l != "" && !strings.HasPrefix(l, "code ") }); i >= 0 {
 		last = clip(lines[i])
 	}
-	return Failure{Unknown, unknown(p.kind, last)}
+	return Failure{Reason: Unknown, Text: unknown(p.kind, last)}
 }
 
 // npmBare is the name in a spec such as "@scope/name@^1".

@@ -42,6 +42,7 @@ func TestExplain(t *testing.T) {
 		{"pip: no version", registry.Pip, ended(sandbox.Exited, "ERROR: Could not find a version that satisfies the requirement demo-app==9 (from versions: 0.1, 0.2, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5rc1)\n"), project(registry.Project{Found: true, Wheels: 3})},
 		{"pip: conflict", registry.Pip, ended(sandbox.Exited, "ERROR: Cannot install a==1.0 and b==1.0 because these package versions have conflicting dependencies.\n\nThe conflict is caused by:\n    The user requested a==1.0\n    b 1.0 depends on a>=2\n\nTo fix this you could try to:\n1. loosen\n"), nothing},
 		{"pip: denied", registry.Pip, ended(sandbox.Exited, none("demo-app")), trouble(registry.Denied)},
+		{"pip: denied, a page", registry.Pip, ended(sandbox.Exited, none("demo-app")), registry.Report{Troubles: []registry.Trouble{{Reason: registry.Denied, Host: "host.test", What: "demo-app", Page: true}}}},
 		{"pip: untrusted", registry.Pip, ended(sandbox.Exited, none("demo-app")), trouble(registry.Untrusted)},
 		{"pip: failing", registry.Pip, ended(sandbox.Exited, none("demo-app")), trouble(registry.Failing)},
 		{"pip: unreachable", registry.Pip, ended(sandbox.Exited, none("demo-app")), trouble(registry.Unreachable)},
@@ -73,7 +74,7 @@ func TestExplain(t *testing.T) {
 		if !ok {
 			t.Fatal(err)
 		}
-		all = append(all, fmt.Sprintf("## %s (%s)\n%s\n", tt.name, f.Reason, f.Text))
+		all = append(all, fmt.Sprintf("## %s (%s)%s\n%s\n", tt.name, f.Reason, strings.TrimRight(" "+f.Package, " "), f.Text))
 		for _, bad := range []string{"/root", "Users", "://", "pw@", "\x1b", "127.0.0.1"} {
 			if strings.Contains(f.Text, bad) {
 				t.Errorf("%s: the text has %q: %s", tt.name, bad, f.Text)

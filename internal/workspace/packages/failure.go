@@ -31,6 +31,10 @@ const (
 type Failure struct {
 	Reason Reason
 	Text   string
+	// Package is the one that it is about, as the registry spells it; empty where it is
+	// about all of them, or where that is not known. What another package needs may be
+	// it, too.
+	Package string
 }
 
 // Error is the text.

@@ -119,7 +119,7 @@ func readRecord(dir string) (record, error) {
 // setOf describes a set on the disk.
 func setOf(rec record, dir string) Set {
 	tree := filepath.Join(dir, treeDir)
-	set := Set{Dir: dir, Kind: rec.Kind, Names: rec.Names}
+	set := Set{Dir: dir, Names: rec.Names}
 	bin := filepath.Join(tree, "bin")
 	if rec.Kind == registry.Npm {
 		set.NodePath = filepath.Join(tree, "node_modules")

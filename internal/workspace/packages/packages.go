@@ -88,7 +88,8 @@ type Installed struct {
 
 // Request is one install.
 type Request struct {
-	Kind registry.Kind
+	// Kind is what runs the code that wants the packages: Python or Node.
+	Kind interpreter.Kind
 	// Have is what the workspace has already, Add what it wants besides. The later word
 	// on a name counts.
 	Have, Add []Spec
@@ -101,8 +102,7 @@ type Request struct {
 // Set is an immutable set of packages. It stays on the disk until it is closed.
 type Set struct {
 	// Dir is the directory to show to a launch.
-	Dir  string
-	Kind registry.Kind
+	Dir string
 	// Python are directories for PYTHONPATH, NodePath is one for NODE_PATH, and Bin are
 	// directories for PATH; each empty where there is none.
 	Python   []string

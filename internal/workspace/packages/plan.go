@@ -26,26 +26,25 @@ type plan struct {
 
 // plan finds the interpreter and the key under which the result is remembered.
 func (s *Store) plan(r Request) (plan, error) {
-	p := plan{kind: r.Kind, use: r.Use}
+	p := plan{kind: registry.Pip, use: r.Use}
+	if r.Kind == interpreter.Node {
+		p.kind = registry.Npm
+	}
 	var err error
-	if p.specs, err = union(r.Kind, r.Have, r.Add); err != nil {
+	if p.specs, err = union(p.kind, r.Have, r.Add); err != nil {
 		return plan{}, err
 	}
 	if len(p.specs) == 0 {
 		return plan{}, failure(Refused, "no package is named: name at least one.")
 	}
-	kind := interpreter.Python
-	if r.Kind == registry.Npm {
-		kind = interpreter.Node
-	}
 	if p.use.Path == "" {
-		if p.use, err = s.o.Interpreters.Find(kind); err != nil {
-			return plan{}, failure(NoInstaller, noInterpreter(r.Kind))
+		if p.use, err = s.o.Interpreters.Find(r.Kind); err != nil {
+			return plan{}, failure(NoInstaller, noInterpreter(p.kind))
 		}
 	}
 	p.read = append(p.read, p.use.Read...)
 	p.read = append(p.read, p.use.Packages...)
-	if r.Kind == registry.Npm {
+	if p.kind == registry.Npm {
 		if err := s.findNpm(&p); err != nil {
 			return plan{}, err
 		}

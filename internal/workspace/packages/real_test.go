@@ -88,7 +88,7 @@ func TestRealPip(t *testing.T) {
 	wants(t, "python")
 	r := newRegistry(t)
 	s := local(t, r.environ()...)
-	set, err := s.Install(t.Context(), Request{Kind: registry.Pip, Add: []Spec{{Name: "Demo.App", Extras: []string{"more"}, Version: ">=1,<2"}, {Name: "absent", Marker: `python_version < "3"`}}})
+	set, err := s.Install(t.Context(), Request{Kind: interpreter.Python, Add: []Spec{{Name: "Demo.App", Extras: []string{"more"}, Version: ">=1,<2"}, {Name: "absent", Marker: `python_version < "3"`}}})
 	check(t, err)
 	defer set.Close()
 	want := []Installed{{"demo-app", "1.5"}, {"extra", "1.0"}, {"helper", "2.0"}}
@@ -116,11 +116,29 @@ func TestRealPip(t *testing.T) {
 	}))
 	// The next one holds what was there before, and asks nobody about what is known.
 	before := r.count()
-	again, err := s.Install(t.Context(), Request{Kind: registry.Pip, Add: []Spec{{Name: "Demo.App", Extras: []string{"more"}, Version: ">=1,<2"}, {Name: "absent", Marker: `python_version < "3"`}}})
+	again, err := s.Install(t.Context(), Request{Kind: interpreter.Python, Add: []Spec{{Name: "Demo.App", Extras: []string{"more"}, Version: ">=1,<2"}, {Name: "absent", Marker: `python_version < "3"`}}})
 	check(t, err)
 	again.Close()
 	if again.Dir != set.Dir || r.count() != before {
 		t.Errorf("%d more requests, and the set is %s", r.count()-before, again.Dir)
+	}
+}
+
+// TestRealEnvironment: the Python of a virtual environment, made in a sandbox by the
+// Python that packages are for, finds a set that a real pip has installed.
+func TestRealEnvironment(t *testing.T) {
+	wants(t, "python")
+	r := newRegistry(t)
+	s := local(t, r.environ()...)
+	set, err := s.Install(t.Context(), Request{Kind: interpreter.Python, Add: []Spec{{Name: "helper"}}})
+	check(t, err)
+	defer set.Close()
+	python, err := hostPrograms(t).Find(interpreter.Python)
+	check(t, err)
+	env := []string{"PYTHONPATH=" + strings.Join(set.Python, ":"), "PATH=/usr/bin:/bin"}
+	got := s.run(t, python, env, "/bin/sh", "-c", python.Path+" -m venv --without-pip v && v/bin/python -c 'import helper, sys; print(helper.__name__, sys.prefix != sys.base_prefix)'")
+	if got != "helper True\n" {
+		t.Errorf("it says %q", got)
 	}
 }
 
@@ -157,7 +175,7 @@ func TestRealPipFails(t *testing.T) {
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
 				t.Parallel()
-				_, err := s.Install(t.Context(), Request{Kind: registry.Pip, Have: specs(tt.have), Add: specs(tt.add)})
+				_, err := s.Install(t.Context(), Request{Kind: interpreter.Python, Have: specs(tt.have), Add: specs(tt.add)})
 				r.judge(t, err, tt.reason)
 			})
 		}
@@ -172,10 +190,10 @@ func TestRealNpm(t *testing.T) {
 	wants(t, "node")
 	r := newRegistry(t)
 	s := local(t, r.environ()...)
-	if _, err := s.plan(Request{Kind: registry.Npm, Add: specs("tool")}); err != nil {
+	if _, err := s.plan(Request{Kind: interpreter.Node, Add: specs("tool")}); err != nil {
 		t.Skip(err)
 	}
-	set, err := s.Install(t.Context(), Request{Kind: registry.Npm, Add: []Spec{{Name: "tool", Version: "^1.0"}, {Name: "@corp/lib"}}})
+	set, err := s.Install(t.Context(), Request{Kind: interpreter.Node, Add: []Spec{{Name: "tool", Version: "^1.0"}, {Name: "@corp/lib"}}})
 	check(t, err)
 	defer set.Close()
 	if diff := cmp.Diff([]Installed{{"@corp/lib", "1.0.0"}, {"dep", "1.0.0"}, {"tool", "1.2.0"}}, set.Names); diff != "" {
@@ -209,7 +227,7 @@ func TestRealNpm(t *testing.T) {
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
 				t.Parallel()
-				_, err := s.Install(t.Context(), Request{Kind: registry.Npm, Have: []Spec{{Name: "dep", Version: "2.0.0"}}, Add: []Spec{{Name: tt.add, Version: tt.version}}})
+				_, err := s.Install(t.Context(), Request{Kind: interpreter.Node, Have: []Spec{{Name: "dep", Version: "2.0.0"}}, Add: []Spec{{Name: tt.add, Version: tt.version}}})
 				r.judge(t, err, tt.reason)
 			})
 		}
@@ -235,7 +253,7 @@ func TestLive(t *testing.T) {
 	t.Cleanup(f.Close)
 	s, err := Open(Options{Dir: filepath.Join(tempDir(t), "packages"), Runner: confining(t), Front: f, Interpreters: hostPrograms(t)})
 	check(t, err)
-	for kind, name := range map[registry.Kind]string{registry.Pip: "tabulate", registry.Npm: "left-pad"} {
+	for kind, name := range map[interpreter.Kind]string{interpreter.Python: "tabulate", interpreter.Node: "left-pad"} {
 		set, err := s.Install(t.Context(), Request{Kind: kind, Add: []Spec{{Name: name}}})
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)

@@ -130,7 +130,7 @@ func (r *rig) install(t testing.TB, have, add string) Set {
 
 // pipRequest has specs such as "demo==1.0".
 func pipRequest(have, add string) Request {
-	return Request{Kind: registry.Pip, Have: specs(have), Add: specs(add), Use: python()}
+	return Request{Kind: interpreter.Python, Have: specs(have), Add: specs(add), Use: python()}
 }
 
 func specs(text string) []Spec {

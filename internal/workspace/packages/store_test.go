@@ -30,7 +30,7 @@ func TestInstall(t *testing.T) {
 	set := r.install(t, "", "demo==1.0")
 	defer set.Close()
 	tree := filepath.Join(set.Dir, "tree")
-	want := Set{Dir: set.Dir, Kind: registry.Pip, Python: []string{tree}, Bin: []string{filepath.Join(tree, "bin")}, Names: []Installed{{"demo", "1.0"}}}
+	want := Set{Dir: set.Dir, Python: []string{tree}, Bin: []string{filepath.Join(tree, "bin")}, Names: []Installed{{"demo", "1.0"}}}
 	if diff := cmp.Diff(want, set, cmp.AllowUnexported(Set{}), cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".release" }, cmp.Ignore())); diff != "" {
 		t.Error(diff)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/metier-run/metier/internal/bash"
 	"github.com/metier-run/metier/internal/sandbox"
 )
 
@@ -20,7 +21,7 @@ func forge(line string) string {
 }
 
 func left(state string) string {
-	return forge("printf '%s' " + quote(state+"\n"+dirMark) + " >%F; pwd >>%F; printf '%s' " + quote(endMark) + " >>%F")
+	return forge("printf '%s' " + bash.Quote(state+"\n"+dirMark) + " >%F; pwd >>%F; printf '%s' " + bash.Quote(endMark) + " >>%F")
 }
 
 // TestHostileState: whatever a command leaves as its state, nothing of it is run, and
@@ -44,8 +45,8 @@ func TestHostileState(t *testing.T) {
 		"readonly":     {left("export BASHOPTS='x'\nexport UID='7'\nexport LINENO='7'"), false},
 		"preload":      {left("export LD_PRELOAD='/nope'"), false},
 		"quoted":       {left(`export A=''"'"'; touch pwned; '`), false},
-		"directory":    {forge("printf '" + `\n%s/etc\n%s` + "' " + quote(dirMark) + " " + quote(endMark) + " >%F"), false},
-		"no directory": {forge("printf '" + `export A=1\n%s` + "' " + quote(endMark) + " >%F"), true},
+		"directory":    {forge("printf '" + `\n%s/etc\n%s` + "' " + bash.Quote(dirMark) + " " + bash.Quote(endMark) + " >%F"), false},
+		"no directory": {forge("printf '" + `export A=1\n%s` + "' " + bash.Quote(endMark) + " >%F"), true},
 		"torn":         {forge("printf 'export A=1' >%F"), false},
 		"empty":        {forge(": >%F"), false},
 		"large":        {forge("dd if=/dev/zero of=%F bs=1024 count=200 2>/dev/null"), true},

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/metier-run/metier/internal/bash"
 )
 
 func TestParseExports(t *testing.T) {
@@ -65,7 +67,7 @@ func TestParseRefuses(t *testing.T) {
 func TestQuoteParses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := strings.ReplaceAll(rapid.String().Draw(t, "value"), "\x00", "")
-		vars, _, err := parseExports("export A="+quote(value)+"\n", Sh)
+		vars, _, err := parseExports("export A="+bash.Quote(value)+"\n", Sh)
 		if err != nil || len(vars) != 1 || vars[0].value != value {
 			t.Fatalf("%v %+v", err, vars)
 		}
@@ -115,6 +117,7 @@ func TestExitTrap(t *testing.T) {
 		"set -e\ntrap cleanup 0":      true,
 		"if a; then trap - exit; fi":  true,
 		`\trap x INT EXIT`:            true,
+		`'trap' x "exit"`:             true,
 		"trap 'rm x' INT TERM":        false,
 		"echo trap EXIT":              false,
 		"# trap x EXIT":               false,

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/metier-run/metier/internal/bash"
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/sandbox"
 	"github.com/metier-run/metier/internal/workspace"
@@ -92,7 +93,7 @@ func TestValues(t *testing.T) {
 			}
 			var set, get strings.Builder
 			for i, v := range want {
-				fmt.Fprintf(&set, "export V%d=%s\n", i, quote(v))
+				fmt.Fprintf(&set, "export V%d=%s\n", i, bash.Quote(v))
 				fmt.Fprintf(&get, "printf '%%s\n--\n' \"$V%d\"\n", i)
 			}
 			if out := r.run(Command{Line: set.String()}); !out.OK() || out.Reset {

@@ -1,6 +1,10 @@
 package shell
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/metier-run/metier/internal/bash"
+)
 
 // text is the script of one command, before it is written.
 type text struct {
@@ -52,10 +56,10 @@ func (t text) posix() (string, int) {
 }
 
 func (t text) posixDir(b *strings.Builder) {
-	dir := " " + quote(t.path(t.dir)) + " 2>/dev/null"
+	dir := " " + bash.Quote(t.path(t.dir)) + " 2>/dev/null"
 	switch {
 	case t.must:
-		b.WriteString("cd --" + dir + " || { printf '%s\\n' " + quote(noWorkdir) + " >&2; exit 1; }\n")
+		b.WriteString("cd --" + dir + " || { printf '%s\\n' " + bash.Quote(noWorkdir) + " >&2; exit 1; }\n")
 	case t.dir != t.work:
 		b.WriteString("cd --" + dir + " || :\n")
 	}
@@ -74,7 +78,7 @@ func (t text) posixExports(b *strings.Builder) {
 	b.WriteString("}\n")
 	b.WriteString("if (" + prefix + "env) >/dev/null 2>&1; then " + prefix + "env 2>/dev/null; ")
 	if t.kept != "" {
-		b.WriteString("else printf '' >|" + quote(t.path(t.kept+resetTail)) + "; ")
+		b.WriteString("else printf '' >|" + bash.Quote(t.path(t.kept+resetTail)) + "; ")
 	}
 	b.WriteString("fi\nunset -f " + prefix + "env\n")
 }
@@ -99,10 +103,10 @@ func (t text) posixEnd(b *strings.Builder) {
 		own,
 		"umask 077",
 		"export -p",
-		`printf '\n%s' ` + quote(dirMark),
+		`printf '\n%s' ` + bash.Quote(dirMark),
 		here,
-		"printf %s " + quote(endMark),
-		") >|" + quote(t.path(t.kept)) + " 2>/dev/null || :",
+		"printf %s " + bash.Quote(endMark),
+		") >|" + bash.Quote(t.path(t.kept)) + " 2>/dev/null || :",
 		"}",
 		"trap '{ " + prefix + `end "$?"; } 2>/dev/null' EXIT`,
 	} {
@@ -118,9 +122,6 @@ func (t text) path(path string) string {
 	}
 	return path
 }
-
-// quote makes one word of a text for a shell like sh.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // powerShell is the script for PowerShell. It begins with a byte order mark, without
 // which Windows PowerShell reads it in the host's old code page (B1 9.5).

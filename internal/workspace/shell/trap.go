@@ -30,8 +30,8 @@ func setsExitTrap(line string, d Dialect) bool {
 	found := false
 	syntax.Walk(file, func(n syntax.Node) bool {
 		if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 1 {
-			name := call.Args[0].Lit()
-			found = found || strings.TrimPrefix(name, `\`) == "trap" && slices.ContainsFunc(call.Args[1:], isExit)
+			words := bash.Words(call)
+			found = found || words[0] == "trap" && slices.ContainsFunc(words[1:], isExit)
 		}
 		return !found
 	})
@@ -39,8 +39,8 @@ func setsExitTrap(line string, d Dialect) bool {
 }
 
 // isExit reports whether a word names the end of a shell.
-func isExit(w *syntax.Word) bool {
-	switch strings.ToUpper(w.Lit()) {
+func isExit(word string) bool {
+	switch strings.ToUpper(word) {
 	case "EXIT", "SIGEXIT", "0":
 		return true
 	}

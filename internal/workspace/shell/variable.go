@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/metier-run/metier/internal/bash"
 )
 
 // variable is an exported variable that is remembered.
@@ -29,7 +31,7 @@ type item struct{ key, value string }
 // posix is the line that sets the variable. "declare" would make an array local.
 func (v variable) posix() string {
 	if v.array == nil {
-		return "export " + v.name + "=" + quote(v.value) + "\n"
+		return "export " + v.name + "=" + bash.Quote(v.value) + "\n"
 	}
 	var b strings.Builder
 	if v.array.named {
@@ -42,9 +44,9 @@ func (v variable) posix() string {
 		}
 		key := it.key
 		if v.array.named {
-			key = quote(key)
+			key = bash.Quote(key)
 		}
-		b.WriteString("[" + key + "]=" + quote(it.value))
+		b.WriteString("[" + key + "]=" + bash.Quote(it.value))
 	}
 	b.WriteString("); export " + v.name + "\n")
 	return b.String()
