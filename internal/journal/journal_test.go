@@ -36,7 +36,7 @@ func every() []journal.Data {
 		journal.MessagesAdded{Entries: []journal.Entry{{ID: "n1", Message: message}}},
 		journal.TurnStarted{
 			Model: "m", Dialect: llm.OpenAIChat, Rest: []llm.Member{{Name: "stop", Value: jsontext.Value(`["x"]`)}},
-			Options: llm.Options{Choice: llm.ChoiceRequired, Structured: true, Choices: 2},
+			Options: llm.Options{Choice: llm.ChoiceRequired, Structured: true, MaxTokens: 512, Choices: 2},
 			Caller:  []llm.Declaration{tool}, Block: "b", Bounds: journal.Bounds{Rounds: 8, Calls: 7},
 			ResultsAsUser: true, Context: 8192, Snapshot: "s",
 		},

@@ -104,12 +104,26 @@ func (m *model) match(texts []string, fresh func() string) {
 // world runs a conversation twice: as a log that is folded, and as a model.
 type world struct {
 	*model
-	log    []journal.Event
-	tree   journal.Tree
-	sets   journal.Versions
+	log []journal.Event
+	folds
 	ids    int
-	before []journal.Tree // each tree that there was, and what its path was
+	before []folds // what each event was folded into, and what the path was
 	paths  [][]string
+}
+
+// folds are all that this package folds from a log.
+type folds struct {
+	tree    journal.Tree
+	sets    journal.Versions
+	summary journal.Summary
+}
+
+func (f folds) apply(t *rapid.T, e journal.Event) folds {
+	tree, err := f.tree.Apply(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folds{tree, f.sets.Apply(e), f.summary.Apply(e)}
 }
 
 func (w *world) fresh() string { w.ids++; return fmt.Sprint("n", w.ids) }
@@ -126,12 +140,8 @@ func (w *world) record(t *rapid.T, ids func() string, drafts ...journal.Draft) {
 		}
 		e := journal.Event{Seq: int64(len(w.log) + 1), Schema: journal.Schema, Anchor: d.Anchor, Data: d.Data}
 		w.log = append(w.log, e)
-		w.before, w.paths = append(w.before, w.tree), append(w.paths, pathOf(w.tree))
-		var err error
-		if w.tree, err = w.tree.Apply(e); err != nil {
-			t.Fatal(err)
-		}
-		w.sets = w.sets.Apply(e)
+		w.before, w.paths = append(w.before, w.folds), append(w.paths, pathOf(w.tree))
+		w.folds = w.apply(t, e)
 	}
 }
 
@@ -154,7 +164,7 @@ func replay(ids []string) func() string {
 
 // step draws one thing that people and programs do to a conversation.
 func (w *world) step(t *rapid.T) {
-	kind := rapid.SampledFrom([]string{"message", "append", "view", "view", "match", "match", "rewind", "set", "set"}).Draw(t, "step")
+	kind := rapid.SampledFrom([]string{"message", "fork", "append", "view", "view", "regenerate", "match", "match", "rewind", "set", "set"}).Draw(t, "step")
 	text := func() string { return rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "text") }
 	var made []string
 	note := func() string { id := w.fresh(); made = append(made, id); return id }
@@ -163,6 +173,23 @@ func (w *world) step(t *rapid.T) {
 		id, words := w.fresh(), text()
 		w.record(t, nil, journal.Draft{Anchor: journal.NodeID(w.head), Data: journal.MessagesAdded{Entries: []journal.Entry{entry(id, words)}}})
 		w.add(w.head, id, words)
+	case "fork": // below any node, several messages at once
+		at, a, b := rapid.SampledFrom(append([]string{""}, w.order...)).Draw(t, "below"), w.fresh(), w.fresh()
+		w.record(t, nil, journal.Draft{Anchor: journal.NodeID(at), Data: journal.MessagesAdded{Entries: []journal.Entry{entry(a, "fork"), entry(b, "fork")}}})
+		w.add(at, a, "fork")
+		w.add(a, b, "fork")
+	case "regenerate": // B2 13.3: the last message again, beside the one that there is
+		path := w.path()
+		if len(path) == 0 {
+			return
+		}
+		id, words := w.fresh(), text()
+		var entries []journal.Entry
+		for _, known := range path[:len(path)-1] {
+			entries = append(entries, entry(known, "not what it said"))
+		}
+		w.record(t, nil, w.tree.View(append(entries, entry(id, words)))...)
+		w.add(w.parent[w.head], id, words)
 	case "append":
 		ids, texts := w.someIDs(t), []string(nil)
 		var entries []journal.Entry
@@ -284,6 +311,13 @@ func (w *world) check(t *rapid.T) {
 			t.Fatalf("%s is %s, want %s", kind, got, want)
 		}
 	}
+	title := ""
+	if len(w.order) > 0 {
+		title = w.text[w.order[0]]
+	}
+	if s := w.summary; string(s.Head) != w.head || s.Messages != len(w.order) || s.Title != title {
+		t.Fatalf("summary %+v, want head %q, %d messages and the title %q", s, w.head, len(w.order), title)
+	}
 }
 
 // TestAnyConversation: whatever is done to a conversation, the folds are what a plain
@@ -295,20 +329,20 @@ func TestAnyConversation(t *testing.T) {
 			w.step(t)
 			w.check(t)
 		}
-		for i, tree := range w.before {
-			if diff := cmp.Diff(w.paths[i], pathOf(tree)); diff != "" {
+		for i, f := range w.before {
+			if diff := cmp.Diff(w.paths[i], pathOf(f.tree)); diff != "" {
 				t.Fatalf("the tree before event %d changed:\n%s", i+1, diff)
 			}
 		}
 		w.refold(t)
 		w.branchOff(t)
+		w.goOn(t)
 	})
 }
 
 // refold folds what was stored.
 func (w *world) refold(t *rapid.T) {
-	var tree journal.Tree
-	var sets journal.Versions
+	other := world{model: w.model}
 	for _, e := range w.log {
 		b, err := journal.Encode(e)
 		if err != nil {
@@ -318,13 +352,27 @@ func (w *world) refold(t *rapid.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if tree, err = tree.Apply(again); err != nil {
-			t.Fatal(err)
-		}
-		sets = sets.Apply(again)
+		other.folds = other.apply(t, again)
 	}
-	other := world{model: w.model, tree: tree, sets: sets}
 	other.check(t)
+}
+
+// goOn folds the end of the log into what its beginning was folded into before.
+func (w *world) goOn(t *rapid.T) {
+	if len(w.log) == 0 {
+		return
+	}
+	at := rapid.IntRange(0, len(w.log)-1).Draw(t, "go on from")
+	other := world{model: w.model, folds: w.before[at]}
+	for _, e := range w.log[at:] {
+		other.folds = other.apply(t, e)
+	}
+	other.check(t)
+	for _, n := range other.tree.Nodes() {
+		if found, ok := other.tree.Find(n.ID); !ok || found != n {
+			t.Fatalf("gone on from event %d, %s is found as another node", at+1, n.ID)
+		}
+	}
 }
 
 // branchOff goes on from a tree of before: that is a line of its own.
@@ -333,7 +381,7 @@ func (w *world) branchOff(t *rapid.T) {
 		return
 	}
 	at := rapid.IntRange(0, len(w.before)-1).Draw(t, "branch off")
-	tree := w.before[at]
+	tree := w.before[at].tree
 	const side = 8
 	for i := range side {
 		next, err := tree.Apply(journal.Event{Anchor: tree.Path().Tip(), Data: journal.MessagesAdded{Entries: []journal.Entry{entry(fmt.Sprint("side", i), "x")}}})
@@ -363,34 +411,72 @@ func (w *world) branchOff(t *rapid.T) {
 	}
 }
 
+const many = 10_000
+
+// chain is a log of many events, each below the one before or, as forks, below any.
+func chain(anchor func(i int) int) []journal.Event {
+	events := []journal.Event{added("", "n0")}
+	for i := 1; i < many; i++ {
+		events = append(events, added(fmt.Sprint("n", anchor(i)), fmt.Sprint("n", i)))
+	}
+	return events
+}
+
+func before(i int) int    { return i - 1 }
+func somewhere(i int) int { return i * 7919 % i }
+
 func BenchmarkFold10000(b *testing.B) {
-	const n = 10_000
 	for _, c := range []struct {
 		name   string
-		anchor func(i int) string
+		anchor func(int) int
+		aside  bool // another line leaves early, and is asked first
 	}{
-		{"line", func(i int) string { return fmt.Sprint("n", i-1) }},
-		{"forks", func(i int) string { return fmt.Sprint("n", (i*7919)%max(1, i)) }},
+		{"line", before, false},
+		{"forks", somewhere, false},
+		{"forks beside another line", somewhere, true},
 	} {
-		events := make([]journal.Event, n)
-		for i := range events {
-			anchor := c.anchor(i)
-			if i == 0 {
-				anchor = ""
-			}
-			events[i] = journal.Event{Seq: int64(i + 1), Anchor: journal.NodeID(anchor), Data: journal.MessagesAdded{Entries: []journal.Entry{entry(fmt.Sprint("n", i), "some words")}}}
-		}
+		events := chain(c.anchor)
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				var tree journal.Tree
-				var err error
-				for _, e := range events {
-					if tree, err = tree.Apply(e); err != nil {
-						b.Fatal(err)
+				for i, e := range events {
+					if c.aside && i == 100 {
+						aside := apply(b, tree, added("n0", "x1", "x2", "x3", "x4", "x5"))
+						aside.Find("n1")
 					}
+					tree = apply(b, tree, e)
 				}
 			}
 		})
 	}
+}
+
+// BenchmarkMatch10000 finds a whole conversation again: on the active path, and on a
+// branch that was left.
+func BenchmarkMatch10000(b *testing.B) {
+	var line journal.Tree
+	for _, e := range chain(before) {
+		line = apply(b, line, e)
+	}
+	messages := line.Path().Messages()
+	for name, tree := range map[string]journal.Tree{"path": line, "branch": apply(b, line, added("", "other"))} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if d := tree.Match(messages); len(d) > 1 {
+					b.Fatal(d)
+				}
+			}
+		})
+	}
+}
+
+func apply(t testing.TB, tree journal.Tree, e journal.Event) journal.Tree {
+	t.Helper()
+	tree, err := tree.Apply(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
 }

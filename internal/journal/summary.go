@@ -49,6 +49,9 @@ type Summary struct {
 	// Hosted counts those that the host has to answer.
 	Open   []string `json:"open,omitzero"`
 	Hosted int      `json:"hosted,omitzero"`
+	// Forced is set while the answer is asked for that ends a turn out of rounds: the host
+	// answers none of its calls.
+	Forced bool `json:"forced,omitzero"`
 }
 
 // Apply folds one event.
@@ -61,22 +64,25 @@ func (s Summary) Apply(e Event) Summary {
 	case SessionCreated:
 		s.Agent, s.Owner, s.Origin = d.Agent, d.Owner, d.Origin
 	case MessagesAdded:
-		s = s.added(e, d)
+		s = s.added(d)
 	case HeadMoved:
-		s.Head, s.Open, s.Hosted = d.To, nil, 0
-		if s.Status == Running || s.Status == Waiting {
+		s = s.nothingOpen()
+		s.Head = d.To
+		if s.busy() {
 			s.Status, s.Reason = Ended, Cancelled
 		}
 	case TurnStarted:
-		s.Model, s.Status, s.Reason, s.Open, s.Hosted = d.Model, Running, "", nil, 0
+		s = s.nothingOpen()
+		s.Model, s.Status, s.Reason = d.Model, Running, ""
 		s.Turns++
-	case TurnResumed:
-		s.Status = Running
 	case TurnEnded:
-		s.Status, s.Reason, s.Open, s.Hosted = Ended, d.Reason, nil, 0
+		s = s.nothingOpen()
+		s.Status, s.Reason = Ended, d.Reason
 		if d.Reason == Answered {
 			s.Status = Idle
 		}
+	case GenerateRequested:
+		s.Forced = d.Forced
 	case GenerateEnded:
 		s = s.generated(d)
 	case InvokeEnded:
@@ -85,30 +91,30 @@ func (s Summary) Apply(e Event) Summary {
 	return s
 }
 
-func (s Summary) added(e Event, d MessagesAdded) Summary {
+func (s Summary) added(d MessagesAdded) Summary {
 	s.Messages += len(d.Entries)
-	s.Head = e.Anchor
 	for _, m := range d.Entries {
 		s.Head = m.ID
 		if s.Title == "" && m.Message.Role == llm.User {
 			s.Title = title(m.Message.Text())
 		}
 	}
-	s.Open, s.Hosted = nil, 0
-	if s.Status == Waiting {
-		s.Status = Running
-	}
-	return s
+	return s.nothingOpen().waits()
 }
 
+// generated opens the calls of a reply: those that the turn goes on with.
 func (s Summary) generated(d GenerateEnded) Summary {
+	forced := s.Forced
+	s = s.nothingOpen()
 	s.Messages++
 	s.Head, s.Usage = d.Node, s.Usage.Add(d.Reply.Usage)
-	s.Open, s.Hosted = nil, 0
+	if d.Reply.Finish == llm.FinishLength {
+		return s.waits() // cut: none of its calls is answered
+	}
 	for i, c := range d.Reply.Message.Calls {
 		if i < len(d.Handlers) && d.Handlers[i] == Caller {
 			s.Open = append(s.Open, c.ID)
-		} else {
+		} else if !forced {
 			s.Hosted++
 		}
 	}
@@ -126,8 +132,20 @@ func (s Summary) answered(d InvokeEnded) Summary {
 	return s.waits()
 }
 
-// waits says what the session does while calls are open.
+// nothingOpen is the summary when no call is open and none can be.
+func (s Summary) nothingOpen() Summary {
+	s.Open, s.Hosted, s.Forced = nil, 0, false
+	return s
+}
+
+// busy reports whether a turn is open.
+func (s Summary) busy() bool { return s.Status == Running || s.Status == Waiting }
+
+// waits says what an open turn does, by its open calls.
 func (s Summary) waits() Summary {
+	if !s.busy() {
+		return s
+	}
 	s.Status = Running
 	if len(s.Open) > 0 && s.Hosted == 0 {
 		s.Status = Waiting

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/metier-run/metier/internal/llm"
 )
@@ -106,7 +107,7 @@ func (t Tree) find(id NodeID) (*Node, error) {
 		}
 		n = n.earlier
 	}
-	if n := t.index.find(t, id); n != nil {
+	if n := t.index.find(t.last, id); n != nil {
 		return n, nil
 	}
 	return nil, fmt.Errorf("no node %q in the tree", id)
@@ -154,79 +155,65 @@ func (p Path) Messages() []llm.Message {
 }
 
 // index finds the nodes of a line of trees, each of which has one node more than the one
-// before. It is shared by all trees of the line and only ever grows, so that trees stay
-// values; one that leaves the line gets an index of its own when it is asked.
+// before. All trees of the line share it and it only ever grows, so that trees stay
+// values. A tree that leaves the line begins another, which learns the nodes that the two
+// have in common when it is first asked: once, however it goes on.
 type index struct {
-	mu   sync.Mutex
-	last *Node // the newest that byID knows
-	byID map[NodeID]*Node
+	end atomic.Pointer[Node] // the newest node of the line
+
+	mu    sync.Mutex
+	known *Node // the newest node that byID has; nodes are taken in when somebody asks
+	byID  map[NodeID]*Node
+	twins map[*Node]*Node // the node of the same id before this one
 }
 
-// with is the index of a tree that has one node more. The node is taken in when somebody
-// asks: most trees are never asked.
+// with is the index of a tree that has one node more: this one, if the line goes on there.
 func (x *index) with(n *Node) *index {
-	if x == nil || n.earlier == nil {
-		return &index{}
+	if x != nil && x.end.CompareAndSwap(n.earlier, n) {
+		return x
 	}
+	x = &index{}
+	x.end.Store(n)
 	return x
 }
 
-// find is the newest node of an id in a tree.
-func (x *index) find(t Tree, id NodeID) *Node {
-	if t.last == nil {
-		return nil
+// find is the newest node of an id among those of a tree of the line, of which last is the
+// last.
+func (x *index) find(last *Node, id NodeID) *Node {
+	if x == nil {
+		return nil // of the empty tree
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.reach(t.last) {
-		// The tree is a side line: it is rare, and looked through.
-		for n := t.last; n != nil; n = n.earlier {
-			if n.ID == id {
-				return n
-			}
-		}
-		return nil
-	}
+	x.takeIn(last)
 	n := x.byID[id]
-	for ; n != nil && n.count > t.last.count; n = n.same(id) {
+	for n != nil && n.count > last.count {
+		n = x.twins[n]
 	}
 	return n
 }
 
-// reach takes in the nodes up to last, and reports false when last is none of the line.
-func (x *index) reach(last *Node) bool {
+// takeIn makes the nodes up to one of the line known.
+func (x *index) takeIn(last *Node) {
 	have := 0
-	if x.last != nil {
-		have = x.last.count
+	if x.known != nil {
+		have = x.known.count
 	}
-	if last.count < have {
-		n := x.last
-		for n.count > last.count {
-			n = n.earlier
-		}
-		return n == last
+	if last.count <= have {
+		return
 	}
 	fresh := make([]*Node, 0, last.count-have)
-	n := last
-	for ; n != nil && n.count > have; n = n.earlier {
+	for n := last; n != x.known; n = n.earlier {
 		fresh = append(fresh, n)
 	}
-	if n != x.last {
-		return false
-	}
 	if x.byID == nil {
-		x.byID = map[NodeID]*Node{}
+		x.byID, x.twins = make(map[NodeID]*Node, len(fresh)), map[*Node]*Node{}
 	}
 	for _, n := range slices.Backward(fresh) {
+		if twin := x.byID[n.ID]; twin != nil {
+			x.twins[n] = twin
+		}
 		x.byID[n.ID] = n
 	}
-	x.last = last
-	return true
-}
-
-// same is the node of an id that was added before n.
-func (n *Node) same(id NodeID) *Node {
-	for n = n.earlier; n != nil && n.ID != id; n = n.earlier {
-	}
-	return n
+	x.known = last
 }

@@ -273,7 +273,8 @@ type Provider interface {
 	Capabilities(ctx context.Context, model string) (Capabilities, error)
 	// Models lists what the upstream offers.
 	Models(ctx context.Context) ([]Model, error)
-	// Stream asks for one generation. The last piece has Reply set. An error is
+	// Stream asks for one generation. The last piece has Reply set; the ids of its calls
+	// are not empty and differ. An error is
 	// the last element; [*StatusError] is what an upstream itself answered. The
 	// consumer may stop early and everything is released.
 	Stream(ctx context.Context, r *Request) iter.Seq2[Piece, error]

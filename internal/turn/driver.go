@@ -143,7 +143,9 @@ func (r *run) signal(s Signal) error {
 	return nil
 }
 
-// record appends drafts and folds what the log stored.
+// record appends drafts and folds what the log stored of them. What others appended
+// behind them is not folded: it is not this driver's to go on from, and the next append
+// fails.
 func (r *run) record(ctx context.Context, drafts ...journal.Draft) error {
 	before := r.at.Seq
 	at, err := r.Log.Append(ctx, r.at, drafts...)
@@ -154,6 +156,9 @@ func (r *run) record(ctx context.Context, drafts ...journal.Draft) error {
 	for e, err := range r.Log.Read(context.WithoutCancel(ctx), before) {
 		if err != nil {
 			return fmt.Errorf("turn: read back what was recorded: %w", err)
+		}
+		if e.Seq > at.Seq {
+			break
 		}
 		*r.state = r.state.Apply(e)
 	}
@@ -322,10 +327,21 @@ func (r *run) stream(ctx context.Context, req *llm.Request, f *filter, g Generat
 			return nil, err
 		}
 		if p.Reply != nil {
-			return p.Reply, nil
+			return p.Reply, checkCalls(p.Reply.Message.Calls)
 		}
 	}
 	return nil, &llm.StreamError{Message: "the stream ended without a reply"}
+}
+
+// checkCalls refuses a reply whose calls cannot be told apart: an answer would have no
+// place.
+func checkCalls(calls []llm.Call) error {
+	for i, c := range calls {
+		if c.ID == "" || slices.ContainsFunc(calls[:i], func(other llm.Call) bool { return other.ID == c.ID }) {
+			return &llm.StreamError{Message: fmt.Sprintf("the calls of the reply are not told apart: the id %.80q is empty or there twice", c.ID)}
+		}
+	}
+	return nil
 }
 
 // written tells of what came of the host's calls.

@@ -170,10 +170,11 @@ func writeMissing(t *testing.T) {
 }
 
 // samples are journals of this build: each scripted turn, one that was taken over in the
-// middle, one that made room, and a conversation with branches and versions.
+// middle, one that made room, one whose branch was left, and a conversation with branches
+// and versions.
 func samples(t *testing.T) map[string][]journal.Event {
 	t.Helper()
-	all := map[string][]journal.Event{"branches": branches()}
+	all := map[string][]journal.Event{"branches": branches(), "rewound-in-the-middle": rewound()}
 	for _, s := range crashScenarios() {
 		r := newRig(s)
 		r.append(t, r.drafts()...)
@@ -221,5 +222,39 @@ func branches() []journal.Event {
 		message("n1", "n3", "hi again", llm.Assistant),
 		message("", "n4", "hello there", llm.User),
 		{Anchor: "n3", Data: journal.HeadMoved{To: "n3"}},
+	}
+}
+
+// rewound is a turn that waits for its host and its caller at once when its branch is
+// left, and one that is forced to answer after it, and waits for its caller.
+func rewound() []journal.Event {
+	at := func(turn, anchor string, d journal.Data) journal.Event {
+		return journal.Event{TurnID: turn, Anchor: journal.NodeID(anchor), Data: d}
+	}
+	ours, theirs := llm.Call{ID: "c1", Name: "read", Arguments: "{}"}, llm.Call{ID: "c2", Name: "weather", Arguments: "{}"}
+	both := []journal.Handler{journal.Host, journal.Caller}
+	reply := func(text string, calls ...llm.Call) llm.Reply {
+		m := llm.TextMessage(llm.Assistant, text)
+		m.Calls = calls
+		return llm.Reply{Message: m, Finish: llm.FinishCalls, Model: "m", Usage: llm.Usage{Input: 5, Output: 2, Total: 7}}
+	}
+	start := journal.TurnStarted{Model: "m", Caller: []llm.Declaration{{Name: "weather"}}, Bounds: journal.Bounds{Rounds: 1, Calls: 8}}
+	offer := &journal.Offer{Declared: []llm.Declaration{{Name: "read"}}}
+	return []journal.Event{
+		at("t1", "", journal.MessagesAdded{Entries: []journal.Entry{{ID: "n1", Message: llm.TextMessage(llm.User, "question")}}}),
+		at("t1", "n1", start),
+		at("t1", "n1", journal.GenerateRequested{ID: "g1", Round: 1, Attempt: 1, Offer: offer}),
+		at("t1", "n1", journal.GenerateEnded{ID: "g1", Node: "n2", Reply: reply("both", ours, theirs), Handlers: both}),
+		at("t1", "n2", journal.InvokeRequested{Call: ours, Attempt: 1, Replay: journal.Again}),
+		at("t2", "n1", journal.HeadMoved{To: "n1"}),
+		at("t2", "n1", start),
+		at("t2", "n1", journal.GenerateRequested{ID: "g2", Round: 1, Attempt: 1}),
+		at("t2", "n1", journal.GenerateEnded{ID: "g2", Node: "n3", Reply: reply("ours", ours), Handlers: both[:1]}),
+		at("t2", "n3", journal.InvokeRequested{Call: ours, Attempt: 1, Replay: journal.Again}),
+		at("t2", "n3", journal.InvokeEnded{CallID: "c1", Result: journal.Result{Text: "page", OK: true}}),
+		at("t2", "n3", journal.MessagesAdded{Entries: []journal.Entry{{ID: "n4", Message: llm.Message{Role: llm.Tool, CallID: "c1", Parts: []llm.Part{{Kind: llm.Text, Text: "page"}}}}}}),
+		at("t2", "n4", journal.MessagesAdded{Entries: []journal.Entry{{ID: "n5", Message: llm.TextMessage(llm.User, "answer now")}}}),
+		at("t2", "n5", journal.GenerateRequested{ID: "g3", Round: 2, Attempt: 1, Forced: true, Choice: llm.ChoiceNone}),
+		at("t2", "n5", journal.GenerateEnded{ID: "g3", Node: "n6", Reply: reply("both again", ours, theirs), Handlers: both}),
 	}
 }

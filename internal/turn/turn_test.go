@@ -437,6 +437,22 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// TestTwinCalls: a reply whose calls cannot be told apart is the upstream's fault, and no
+// turn goes round for ever with it.
+func TestTwinCalls(t *testing.T) {
+	for _, id := range []string{"c1", ""} {
+		r := newRig(scenario{rounds: []llm.ScriptedRound{round(ask(0, id, "read", "1"), ask(1, id, "read", "2"), finish(llm.FinishCalls))}})
+		r.append(t, r.drafts()...)
+		_, out, err := r.run(t)
+		if out.Reason != turn.Failed || err == nil || !strings.Contains(err.Error(), "not told apart") {
+			t.Errorf("ids %q: outcome %+v, %v, want a failure", id, out, err)
+		}
+		if n := len(r.tools.runs); n != 0 {
+			t.Errorf("ids %q: %d calls ran", id, n)
+		}
+	}
+}
+
 // TestFenced: a driver that was taken over stops and leaves the turn alone.
 func TestFenced(t *testing.T) {
 	r := newRig(scenario{rounds: []llm.ScriptedRound{round(say("x"), finish(llm.FinishStop))}})

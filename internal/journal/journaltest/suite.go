@@ -47,6 +47,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		{"follow from anywhere", followFrom},
 		{"followers hear of others", followOthers},
 		{"many followers of many writers", followMany},
+		{"a slow follower keeps nobody waiting", followSlowly},
 		{"follow ends", followEnds},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
@@ -254,10 +255,14 @@ func followOthers(t *testing.T, s Subject) {
 }
 
 // followMany: nothing is lost, doubled or turned round while writers and followers race.
+// One follower is in step with the writer, and so waits anew after each append.
 func followMany(t *testing.T, s Subject) {
 	const events, followers = 200, 16
 	var group sync.WaitGroup
 	defer group.Wait()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	heard := make(chan int64, events)
 	for i := range followers {
 		l := s.Log
 		if i%2 == 1 {
@@ -265,10 +270,14 @@ func followMany(t *testing.T, s Subject) {
 		}
 		group.Go(func() {
 			want := int64(1)
-			for e, err := range l.Follow(t.Context(), 0) {
+			for e, err := range l.Follow(ctx, 0) {
 				if err != nil || e.Seq != want {
 					t.Errorf("follower %d heard of event %d, %v, want %d", i, e.Seq, err, want)
+					cancel()
 					return
+				}
+				if i == 0 {
+					heard <- e.Seq
 				}
 				if want++; want > events {
 					return
@@ -281,6 +290,40 @@ func followMany(t *testing.T, s Subject) {
 		more := min(1+n%3, events-n)
 		at = mustAppend(t, s.Log, at, slices.Repeat([]journal.Draft{draft("x")}, more)...)
 		n += more
+		for seq := int64(0); seq < at.Seq; {
+			select {
+			case seq = <-heard:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+	group.Wait() // before they are told to stop
+}
+
+// followSlowly: writers go on while a follower stands still, in the middle of what is
+// stored and of what comes, and it hears of everything once it goes on.
+func followSlowly(t *testing.T, s Subject) {
+	at := mustAppend(t, s.Log, s.Take(), draft("one"), draft("two"))
+	next, stop := iter.Pull2(s.Again().Follow(t.Context(), 0))
+	defer stop()
+	seq := int64(0)
+	hear := func() {
+		t.Helper()
+		seq++
+		if e, err, ok := next(); !ok || err != nil || e.Seq != seq {
+			t.Fatalf("heard of event %d, %v, %v, want %d", e.Seq, err, ok, seq)
+		}
+	}
+	const burst = 700 // more than any page or queue of a log should hold
+	for range 2 {
+		hear()
+		for range burst / 7 {
+			at = mustAppend(t, s.Log, at, slices.Repeat([]journal.Draft{draft("x")}, 7)...)
+		}
+	}
+	for seq < at.Seq {
+		hear()
 	}
 }
 
