@@ -80,7 +80,7 @@ func TestAttachmentsOverHTTP(t *testing.T) {
 	bodies := c.bodies()
 	for i, sent := range [][]byte{bodies[0], bodies[4], bodies[5]} {
 		message := userMessage(sent)
-		if !bytes.HasPrefix(message, []byte(strings.TrimSuffix(user, "]}")+",")) || !bytes.Contains(message, []byte(note)) || !bytes.Contains(message, []byte("broken.bin (what was sent of it cannot be decoded)")) || !bytes.Contains(message, []byte("large.bin (2.9 KiB, and one file may have 2.0 KiB)")) {
+		if !bytes.HasPrefix(message, []byte(strings.TrimSuffix(user, "]}")+",")) || !bytes.Contains(message, []byte(note)) || !bytes.Contains(message, []byte("broken.bin (what was sent of it cannot be decoded)")) || !bytes.Contains(message, []byte("(only a link was sent, and not the file)")) || !bytes.Contains(message, []byte("large.bin (2.9 KiB, and one file may have 2.0 KiB)")) {
 			t.Errorf("the message %d is %.1500s", i, message)
 		}
 		if !bytes.Equal(message, userMessage(bodies[0])) {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/metier-run/metier/internal/app"
+	"github.com/metier-run/metier/internal/fault"
 	"github.com/metier-run/metier/internal/launch"
 	"github.com/metier-run/metier/internal/sandbox"
 )
@@ -63,8 +64,12 @@ func examine(ctx context.Context, settings app.Settings, logger *slog.Logger) (f
 	if d.Diagnosis, err = app.Examine(ctx, settings, logger); err != nil {
 		return d, err
 	}
-	if settings.Code.Allowed {
-		d.Confinement, err = app.LookAtCode(ctx, settings, logger)
+	if !settings.Code.Allowed {
+		return d, nil
+	}
+	d.Confinement, err = app.LookAtCode(ctx, settings, logger)
+	if err != nil && ctx.Err() == nil && fault.ExitCode(err) != fault.ExitUsage {
+		d.Confinement.Problem, err = err, nil // of this machine: to be told, as all else of it
 	}
 	return d, err
 }

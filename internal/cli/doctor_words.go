@@ -21,6 +21,9 @@ func sayDiagnosis(w io.Writer, d finding, files []string) {
 	fmt.Fprintf(w, "\nFiles and commands of models on this machine\n")
 	sayCodeVerdict(w, d)
 	fmt.Fprintf(w, "\nWhat can confine a script or a command here\n")
+	if len(d.Backends) == 0 {
+		item(w, "None was tried: there is no place to try one in (see METIER_HOME below).")
+	}
 	for _, row := range d.Backends {
 		sayBackend(w, row, row.Name == d.Chosen)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/metier-run/metier/internal/access"
 	"github.com/metier-run/metier/internal/app"
 	"github.com/metier-run/metier/internal/code"
+	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/fault"
 	"github.com/metier-run/metier/internal/gateway"
 	"github.com/metier-run/metier/internal/llm"
@@ -113,8 +114,13 @@ func (s *session) run(ctx context.Context, f runFlags, args []string) error {
 // earlier is what was said in the session that --session names, and its id; without one
 // it is a new session.
 func (s *session) earlier(ctx context.Context, a *app.App) ([]llm.Message, string, error) {
-	if s.flags.session == "" {
+	switch {
+	case s.flags.session == "" && s.typed["session"]:
+		return nil, "", fault.Usage("--session: it is empty: give the id of a session, or leave it out")
+	case s.flags.session == "":
 		return nil, a.NewSessionID(), nil
+	case a.Store == nil:
+		return nil, "", fault.Usage("--session: nothing is kept here: name a database with --%s", flagDB)
 	}
 	messages, err := a.Conversation(ctx, access.DefaultTenant, s.flags.session)
 	if err != nil {
@@ -123,11 +129,17 @@ func (s *session) earlier(ctx context.Context, a *app.App) ([]llm.Message, strin
 	return messages, s.flags.session, nil
 }
 
-// sayGoOn tells how the conversation can be taken up again.
+// sayGoOn tells how the conversation can be taken up again. The database may have a
+// password: it is not said.
 func (s *session) sayGoOn(a *app.App, command, id string) {
-	if a.Store != nil {
-		fmt.Fprintf(s.std.Err, "to go on: metier %s --session %s\n", command, id)
+	if a.Store == nil {
+		return
 	}
+	with := ""
+	if s.typed[flagDB] {
+		with = ", and the same --" + flagDB
+	}
+	fmt.Fprintf(s.std.Err, "to go on: metier %s --session %s%s\n", command, id, with)
 }
 
 // sayStore tells where conversations are kept.
@@ -293,6 +305,9 @@ func (s *session) answer(ctx context.Context, t *gateway.Turn, asJSON bool, id s
 	if err != nil {
 		return err
 	}
+	if most := t.Rounds(); out.Rounds > most {
+		fmt.Fprintf(s.std.Err, "(the limit of %d rounds was reached, and the answer asked for; --%s raises it)\n", most, config.MaxRounds)
+	}
 	if !asJSON {
 		if out.Finish == llm.FinishLength {
 			fmt.Fprintln(s.std.Err, "(the answer was cut at its token limit)")
@@ -352,7 +367,7 @@ func (r callRow) line() string {
 		what += " " + r.Detail
 	}
 	if !r.OK {
-		what += " (refused)"
+		what += " (failed)"
 	}
 	return fmt.Sprintf("[round %d] %s, %d bytes", r.Round, what, r.Bytes)
 }

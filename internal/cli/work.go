@@ -83,9 +83,12 @@ type progress struct {
 	partial string // the last line, which has no end yet
 }
 
-// shownLines is how much of a call's output a person is shown while it runs: the rest
-// is in the model's hands.
-const shownLines = 8
+// shownLines is how much of a call's output a person is shown while it runs, and
+// shownWidth how many characters of a line: the rest is in the model's hands.
+const (
+	shownLines = 8
+	shownWidth = 160
+)
 
 func (p *progress) see(s turn.Signal) {
 	switch s.Kind {
@@ -109,14 +112,33 @@ func (p *progress) see(s turn.Signal) {
 // running shows whole lines.
 func (p *progress) running(text string) {
 	lines := strings.Split(p.partial+text, "\n")
-	p.partial = lines[len(lines)-1]
+	p.partial = beginning(lines[len(lines)-1], shownWidth+1)
 	for _, line := range lines[:len(lines)-1] {
 		if p.lines++; p.lines <= shownLines {
-			fmt.Fprintf(p.out, "  | %s\n", printable(line))
+			fmt.Fprintf(p.out, "  | %s\n", shownLine(line))
 		} else if p.lines == shownLines+1 {
 			fmt.Fprintln(p.out, "  | ...")
 		}
 	}
+}
+
+// shownLine is the beginning of a line as a terminal shows it.
+func shownLine(line string) string {
+	line = printable(line)
+	if cut := beginning(line, shownWidth); cut != line {
+		return cut + "..."
+	}
+	return line
+}
+
+// beginning is the first n characters of a text.
+func beginning(text string, n int) string {
+	for i := range text {
+		if n--; n < 0 {
+			return text[:i]
+		}
+	}
+	return text
 }
 
 func (p *progress) file(f journal.File) {

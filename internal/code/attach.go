@@ -28,8 +28,8 @@ type attached struct {
 	name string
 }
 
-// NewAttachments has the bounds of the limits table.
-func NewAttachments(limits config.Values) *Attachments {
+// newAttachments has the bounds of the limits table.
+func newAttachments(limits config.Values) *Attachments {
 	return &Attachments{
 		most: limits.Get(config.AttachCount), longest: limits.Get(config.AttachBytes), room: limits.Get(config.WorkspaceBytes),
 	}

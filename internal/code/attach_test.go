@@ -59,7 +59,7 @@ func TestAttachments(t *testing.T) {
 	if limits, err = limits.Set(config.AttachBytes, 2048); err != nil {
 		t.Fatal(err)
 	}
-	a := NewAttachments(limits)
+	a := newAttachments(limits)
 	broken := sent("broken.bin", "", "x")
 	broken.Data = func() ([]byte, error) { return nil, errors.New("its base64 is broken") }
 	var notes []string

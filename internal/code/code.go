@@ -100,7 +100,7 @@ func (s *Service) FileTools(taken func(name string) bool) disclosure.FileTools {
 }
 
 // Attachments take in the files of a conversation's messages.
-func (s *Service) Attachments() *Attachments { return NewAttachments(s.o.Workspaces.Limits) }
+func (s *Service) Attachments() *Attachments { return newAttachments(s.o.Workspaces.Limits) }
 
 // Open begins a conversation. owner may fetch what is made in it; files are put into
 // its workspace.

@@ -150,7 +150,7 @@ func TestOffer(t *testing.T) {
 		{"skills_read", false, journal.Again, false},
 		{"no_such", false, journal.Again, false},
 	} {
-		r := invoke(t, s, tt.name, `{}`)
+		r := invoke(t, s, tt.name, `{"command":"true"}`)
 		if theirs := strings.HasPrefix(r.Text, "others: "); theirs == tt.ours || r.Workspace != tt.ours {
 			t.Errorf("%s went to the wrong set: %+v", tt.name, r)
 		}

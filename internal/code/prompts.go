@@ -12,6 +12,10 @@ const (
 	leftRoom    = "%s (all files together may have %s)"
 	notStaged   = "Note: the attached file %s is not in the working directory: %v."
 
+	// theCommand stands for the script that a command was written into, in what a person
+	// is shown of a running call.
+	theCommand = "the command"
+
 	// What a host without recovery says.
 	plainUnknown   = "There is no tool %s."
 	plainArguments = "The arguments of %s are not valid."

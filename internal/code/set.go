@@ -2,6 +2,7 @@ package code
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -81,19 +82,24 @@ func (s set) Invoke(ctx context.Context, c llm.Call, e tool.Env) (journal.Result
 		if s.others == nil {
 			return tool.Unknown(c.Name, e), nil
 		}
-		return s.others.Invoke(ctx, c, e)
+		result, err := s.others.Invoke(ctx, c, e)
+		if cause := context.Cause(ctx); err != nil && errors.Is(cause, errClosed) {
+			err = fmt.Errorf("%s: %w", c.Name, cause) // in place of that the call was stopped
+		}
+		return result, err
 	}
 	r, err := s.c.enter(ctx)
 	if err != nil {
 		return journal.Result{}, fmt.Errorf("%s: %w", c.Name, err)
 	}
+	e, ended := r.previewed(e)
+	defer ended()
 	var result journal.Result
 	if toolshell.Means(c.Name) {
 		result, err = r.shell.Invoke(ctx, c, e)
 	} else {
 		result, err = r.file.Invoke(ctx, c, e)
 	}
-	result.Workspace = err == nil
 	if told := s.c.told(r); told != "" && err == nil {
 		result.Text = told + "\n" + result.Text
 	}

@@ -144,6 +144,10 @@ type Turn struct {
 // Warnings are sentences for the client about what was left out.
 func (t *Turn) Warnings() []string { return t.warnings }
 
+// Rounds is how many rounds in a row the host answers before it asks for the answer: an
+// outcome with more was forced (B1 7.5).
+func (t *Turn) Rounds() int { return t.start.Bounds.Rounds }
+
 // Prepare checks a request and makes everything that its turn is started with.
 // It asks nothing of the upstream but its capabilities. Its errors are the
 // client's: [fault.Invalid] with the member at fault.

@@ -2,9 +2,11 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/sandbox"
@@ -98,9 +100,18 @@ func (o Options) choose(ctx context.Context) (sandbox.Backend, error) {
 	}
 	if chosen == nil {
 		_, problem = o.Policy.Choose(found)
+		o.nameOthers(problem)
 	}
 	closeOthers(found, chosen)
 	return chosen, problem
+}
+
+// nameOthers says in a refusal of the backend that confines nothing which ones do.
+func (o Options) nameOthers(problem error) {
+	if r, ok := errors.AsType[*sandbox.Refusal](problem); ok && o.Policy.Backend == sandbox.Bare {
+		others := slices.DeleteFunc(Names(), func(name string) bool { return name == sandbox.Bare })
+		r.Why = append(r.Why, "those that do are "+strings.Join(others, ", "))
+	}
 }
 
 // enough reports whether nothing better needs to be looked for.

@@ -218,36 +218,35 @@ func TestFuzz(t *testing.T) {
 	}
 }
 
-// TestParseOperation: the form of a Responses call.
-func TestParseOperation(t *testing.T) {
+// TestOperations: the form of a Responses call (B1 12.3).
+func TestOperations(t *testing.T) {
 	tests := []struct {
-		op    Operation
+		op    string
 		files map[string]string
 		want  map[string]string // nil: refused
 	}{
-		{Operation{Kind: Update, Path: "f", Diff: "@@ k\n-a\n+b\n"}, map[string]string{"f": "k\na\n"}, map[string]string{"f": "k\nb\n"}},
-		{Operation{Kind: Update, Path: "f", Diff: "-a\n+b\n*** End of File\n"}, map[string]string{"f": "a\na\n"}, map[string]string{"f": "a\nb\n"}},
-		{Operation{Kind: Update, Path: "f", MoveTo: "g"}, map[string]string{"f": "a\n"}, map[string]string{"g": "a\n"}},
-		{Operation{Kind: Add, Path: "f", Diff: "+a\n+\n+b\n"}, nil, map[string]string{"f": "a\n\nb\n"}},
-		{Operation{Kind: Add, Path: "f"}, nil, map[string]string{"f": ""}},
-		{Operation{Kind: Delete, Path: "f"}, map[string]string{"f": "a\n"}, map[string]string{}},
-		{Operation{Kind: Update, Path: "f"}, map[string]string{"f": "a\n"}, nil},
-		{Operation{Kind: Update, Path: "../f", Diff: "-a"}, map[string]string{"f": "a\n"}, nil},
-		{Operation{Kind: Delete, Path: "f", Diff: "-a"}, map[string]string{"f": "a\n"}, nil},
-		{Operation{Kind: Add, Path: "f", MoveTo: "g", Diff: "+a"}, nil, nil},
-		{Operation{Kind: Add, Path: "f", Diff: "+\xff"}, nil, nil},
+		{`{"type":"update_file","path":"f","diff":"@@ k\n-a\n+b\n"}`, map[string]string{"f": "k\na\n"}, map[string]string{"f": "k\nb\n"}},
+		{`{"type":"update_file","path":"f","diff":"-a\n+b\n*** End of File\n"}`, map[string]string{"f": "a\na\n"}, map[string]string{"f": "a\nb\n"}},
+		{`{"type":"update_file","path":"f","move_to":"g"}`, map[string]string{"f": "a\n"}, map[string]string{"g": "a\n"}},
+		{`{"type":"create_file","path":"f","diff":"+a\n+\n+b\n"}`, nil, map[string]string{"f": "a\n\nb\n"}},
+		{`{"type":"create_file","path":"f","diff":""}`, nil, map[string]string{"f": ""}},
+		{`{"type":"delete_file","path":"f"}`, map[string]string{"f": "a\n"}, map[string]string{}},
+		{`{"type":"update_file","path":"f"}`, map[string]string{"f": "a\n"}, nil},
+		{`{"type":"update_file","path":"../f","diff":"-a"}`, map[string]string{"f": "a\n"}, nil},
+		{`{"type":"delete_file","path":"f","diff":"-a"}`, map[string]string{"f": "a\n"}, nil},
+		{`{"type":"create_file","path":"f","move_to":"g","diff":"+a"}`, nil, nil},
 	}
 	for _, tt := range tests {
-		p, err := ParseOperation(tt.op, guard.Clean, Limits{})
 		d := newDisk(tt.files)
+		p, err := Parse(tt.op, guard.Clean, Limits{})
 		if err == nil {
 			_, _, err = apply(d, p)
 		}
 		if (err != nil) != (tt.want == nil) {
-			t.Errorf("%+v: %v", tt.op, err)
+			t.Errorf("%s: %v", tt.op, err)
 		}
 		if diff := cmp.Diff(tt.want, d.texts()); tt.want != nil && diff != "" {
-			t.Errorf("%+v: %s", tt.op, diff)
+			t.Errorf("%s: %s", tt.op, diff)
 		}
 	}
 }

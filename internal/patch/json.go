@@ -7,34 +7,6 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Operation is a patch to one file in the form of a Responses apply_patch call:
-// hunks without the envelope's lines.
-type Operation struct {
-	Kind Kind
-	Path string
-	// Diff are the hunks of an update, or an added file with + before each line.
-	Diff string
-	// MoveTo is where an updated file goes, "" to stay.
-	MoveTo string
-}
-
-// ParseOperation reads an operation. It fails with an [*Error].
-func ParseOperation(o Operation, clean Cleaner, l Limits) (Patch, error) {
-	if err := checkText(o.Diff, l); err != nil {
-		return Patch{}, err
-	}
-	r := reader{clean: clean}
-	spoken := operation{at: 1, kind: o.Kind, path: o.Path, move: o.MoveTo, diff: o.Diff, hasDiff: o.Diff != "" || o.Kind == Add}
-	if err := r.operation(spoken, l); err != nil {
-		return Patch{}, err
-	}
-	p, err := r.patch(l)
-	if err != nil {
-		return Patch{}, err
-	}
-	return p, nil
-}
-
 // operation is an operation as it was spelled.
 type operation struct {
 	at         int // which one it is, from 1

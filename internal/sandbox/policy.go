@@ -102,6 +102,8 @@ func (p Policy) refusal(found []Finding) error {
 		switch {
 		case f.Problem != nil:
 			why = append(why, f.Problem.Error())
+		case p.Backend == Bare:
+			why = append(why, Bare+" confines nothing")
 		case f.Name != Bare && f.Backend != nil:
 			why = append(why, fmt.Sprintf("%s confines only at tier %s", f.Name, f.Backend.Capabilities().Tier))
 		}

@@ -130,6 +130,7 @@ func TestChoose(t *testing.T) {
 		{"by name", Policy{Minimum: TierFull, Backend: "bwrap"}, []Finding{native, bwrap}, "bwrap"},
 		{"by name, too weak", Policy{Minimum: TierFull, Backend: "landlock"}, []Finding{native, weak}, "!tier weak"},
 		{"by a name that is not there", Policy{Minimum: TierFull, Backend: "docker"}, []Finding{native}, "!no such backend"},
+		{"bare by name", Policy{Minimum: TierFull, Backend: Bare}, []Finding{native, bare}, "!by bare: bare confines nothing"},
 		{"preferred takes the best", Policy{Mode: Preferred, Minimum: TierFull}, []Finding{broken, weak, bare}, "landlock"},
 		{"preferred runs bare at last", Policy{Mode: Preferred, Minimum: TierFull}, []Finding{broken, bare}, Bare},
 		{"preferred takes what is good", Policy{Mode: Preferred, Minimum: TierFull}, []Finding{native, bare}, "native"},

@@ -34,7 +34,7 @@ func Attachments(m llm.Message) []llm.Attachment {
 }
 
 func mayAttach(b []byte) bool {
-	for _, word := range []string{"file_data", "file_id", "image_url", "input_audio"} {
+	for _, word := range []string{"file", "image_url", "input_audio"} {
 		if bytes.Contains(b, []byte(word)) {
 			return true
 		}
@@ -47,6 +47,7 @@ const (
 	onlyID     = "only its id was sent, and not the file"
 	onlyLink   = "only a link was sent, and not the file"
 	brokenData = "what was sent of it cannot be decoded"
+	noData     = "nothing was sent of it"
 )
 
 func attachment(part jsontext.Value) (llm.Attachment, bool) {
@@ -55,11 +56,10 @@ func attachment(part jsontext.Value) (llm.Attachment, bool) {
 	switch kind {
 	case "file":
 		name, _ := wire.String(wire.Member(body, "filename"))
-		if a, ok := encoded(name, "", wire.Member(body, "file_data"), true); ok {
-			return a, true
+		if id, _ := wire.String(wire.Member(body, "file_id")); id != "" && wire.IsNull(wire.Member(body, "file_data")) {
+			return llm.Attachment{Name: name, Problem: onlyID}, true
 		}
-		id, _ := wire.String(wire.Member(body, "file_id"))
-		return llm.Attachment{Name: name, Problem: onlyID}, id != ""
+		return encoded(name, "", wire.Member(body, "file_data"), true)
 	case "image_url":
 		if len(body) > 0 && body[0] != '"' { // some clients leave the object out
 			body = wire.Member(body, "url")
@@ -80,8 +80,11 @@ func attachment(part jsontext.Value) (llm.Attachment, bool) {
 // that is allowed.
 func encoded(name, media string, v jsontext.Value, plain bool) (llm.Attachment, bool) {
 	text, ok := wire.String(v)
-	if !ok || text == "" {
+	switch {
+	case !ok:
 		return llm.Attachment{}, false
+	case text == "":
+		return llm.Attachment{Name: name, MediaType: media, Problem: noData}, true
 	}
 	head, data, isURL := strings.Cut(text, ",")
 	rest, isData := cutFold(head, "data:")
@@ -114,18 +117,21 @@ func encoded(name, media string, v jsontext.Value, plain bool) (llm.Attachment, 
 // scanBase64 is how many bytes [decodeBase64] gives, and whether it can, without making
 // them.
 func scanBase64(text string) (size int64, ok bool) {
-	n := int64(0)
-	text = strings.TrimRight(text, "=\r\n ")
+	n, padding := int64(0), int64(0)
 	for i := range len(text) {
 		switch c := text[i]; {
 		case c == '\r', c == '\n', c == ' ':
+		case c == '=':
+			padding++
+		case padding > 0:
+			return 0, false
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '+', c == '/', c == '-', c == '_':
 			n++
 		default:
 			return 0, false
 		}
 	}
-	return n * 3 / 4, n%4 != 1
+	return n * 3 / 4, n%4 != 1 && (padding == 0 || padding < 3 && (n+padding)%4 == 0)
 }
 
 // goodEscapes reports whether each % of a data URL stands before two digits.
@@ -154,9 +160,12 @@ func cutFold(s, prefix string) (string, bool) {
 }
 
 // decodeBase64 reads base64 as clients write it: with the alphabet of URLs as well,
-// with line ends, and without padding.
+// with line ends, and without padding. Padding that is there must be the one that is
+// missing: with another one, something was cut off.
 func decodeBase64(text string) ([]byte, error) {
-	text = strings.TrimRight(text, "=\r\n ")
 	text = strings.NewReplacer("-", "+", "_", "/", "\r", "", "\n", "", " ", "").Replace(text)
+	if strings.HasSuffix(text, "=") {
+		return base64.StdEncoding.DecodeString(text)
+	}
 	return base64.RawStdEncoding.DecodeString(text)
 }

@@ -31,7 +31,12 @@ func TestAttachments(t *testing.T) {
 		{`[{"type":"file","file":{"filename":"t","file_data":"data:text/plain,100%"}}]`, `"t" text/plain what was sent of it cannot be decoded`},
 		{`[{"type":"file","file":{"filename":"t","file_data":"data:;base64,aGk= \n"}}]`, `"t"  2 "hi"`},
 		{`[{"type":"file","file":{"filename":"t","file_data":"data:text/csv;base64,"}}]`, `"t" text/csv 0 ""`},
-		{`[{"type":"file","file":{"filename":"t","file_data":""}}]`, ""},
+		{`[{"type":"file","file":{"filename":"t","file_data":"data:;base64,aGk=="}}]`, `"t"  what was sent of it cannot be decoded`},
+		{`[{"type":"file","file":{"filename":"t","file_data":"data:;base64,aG k"}}]`, `"t"  2 "hi"`},
+		{`[{"type":"file","file":{"filename":"t","file_data":""}}]`, `"t"  nothing was sent of it`},
+		{`[{"type":"file","file":{"filename":"t","file_data":"","file_id":"file-1"}}]`, `"t"  nothing was sent of it`},
+		{`[{"type":"file","file":{"filename":"t","file_data":null,"file_id":"file-1"}}]`, `"t"  only its id was sent, and not the file`},
+		{`[{"type":"input_audio","input_audio":{"data":"","format":"wav"}}]`, `"" audio/wav nothing was sent of it`},
 		{`[{"type":"file","file":null},{"type":"data"},7]`, ""},
 	}
 	for _, tt := range tests {
@@ -76,7 +81,7 @@ func FuzzAttachments(f *testing.F) {
 
 // FuzzScanBase64: the look agrees with the decoder.
 func FuzzScanBase64(f *testing.F) {
-	for _, text := range []string{"", "=", "aGk=", "a", "aGk=aGk=", "a-_k\n", "====", " a G k ", "aGkg\r\naGk", "#"} {
+	for _, text := range []string{"", "=", "aGk=", "a", "aGk=aGk=", "a-_k\n", "====", " a G k ", "aGkg\r\naGk", "#", "aGk==", "aG==k", "aGkg=", "a==="} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -25,7 +25,7 @@ func parseChunk(v jsontext.Value, calls []llm.CallDelta) (p llm.Piece, delta jso
 				}
 			}
 		case c.Is("usage"):
-			p.Usage = ParseUsage(c.Value)
+			p.Usage = parseUsage(c.Value)
 		}
 	}
 	return p, delta
@@ -182,8 +182,8 @@ func number(v jsontext.Value) int64 {
 	return n
 }
 
-// ParseUsage reads a usage object; null gives nil.
-func ParseUsage(v jsontext.Value) *llm.Usage {
+// parseUsage reads a usage object; null gives nil.
+func parseUsage(v jsontext.Value) *llm.Usage {
 	if len(v) == 0 || v[0] != '{' {
 		return nil
 	}

@@ -27,14 +27,6 @@ import (
 	"github.com/metier-run/metier/internal/wire"
 )
 
-// Headers of our own.
-const (
-	// SkillsHeader selects skills for clients that cannot add a field.
-	SkillsHeader = "X-Metier-Skills"
-	// WarningHeader names what was left out or refused.
-	WarningHeader = "X-Metier-Warning"
-)
-
 // Options set up a [Door].
 type Options struct {
 	Gateway *gateway.Gateway
@@ -88,7 +80,7 @@ func (d *Door) chat(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for _, warning := range t.Warnings() {
-		w.Header().Add(WarningHeader, warning)
+		w.Header().Add(server.WarningHeader, warning)
 	}
 	head := openai.Head{ID: "chatcmpl-" + d.options.NewID(), Created: d.options.Now().Unix(), Model: req.Model}
 	if req.Stream {
@@ -109,7 +101,7 @@ func (d *Door) decode(r *http.Request) (*openai.Request, gateway.Request, error)
 		return nil, gateway.Request{}, err
 	}
 	in := gateway.Request{Request: req.Request, Header: openai.PassHeader(r.Header), EndUser: endUser(req), Expand: openai.Expand, Files: openai.Attachments}
-	if in.Skills, err = skillNames(req.Take("skills"), r.Header.Values(SkillsHeader)); err != nil {
+	if in.Skills, err = skillNames(req.Take("skills"), r.Header); err != nil {
 		return nil, in, err
 	}
 	if in.Discovery, err = flag("skills_discovery", req.Take("skills_discovery")); err != nil {
@@ -134,23 +126,15 @@ func endUser(req *openai.Request) string {
 	return ""
 }
 
-// skillNames joins the body's list and the header's, which is separated by
-// commas.
-func skillNames(v jsontext.Value, header []string) ([]string, error) {
+// skillNames joins the body's list and the header's.
+func skillNames(v jsontext.Value, header http.Header) ([]string, error) {
 	var names []string
 	if !wire.IsNull(v) {
 		if err := json.Unmarshal(v, &names); err != nil {
 			return nil, &openai.DecodeError{Param: "skills", Message: `"skills" must be an array of skill names, for example ["pdf"]`}
 		}
 	}
-	for _, line := range header {
-		for name := range strings.SplitSeq(line, ",") {
-			if name = strings.TrimSpace(name); name != "" {
-				names = append(names, name)
-			}
-		}
-	}
-	return names, nil
+	return append(names, server.SkillsIn(header)...), nil
 }
 
 func flag(name string, v jsontext.Value) (*bool, error) {

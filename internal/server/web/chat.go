@@ -46,7 +46,7 @@ func (d *Door) chat(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for _, warning := range append(warnings, t.Warnings()...) {
-		w.Header().Add(warningHeader, warning)
+		w.Header().Add(server.WarningHeader, warning)
 	}
 	x.speak()
 	d.stream(ctx, w, r, t, x, done)

@@ -24,12 +24,6 @@ import (
 	"github.com/metier-run/metier/skill"
 )
 
-// Headers of our own.
-const (
-	skillsHeader  = "X-Metier-Skills"
-	warningHeader = "X-Metier-Warning"
-)
-
 // Options set up a [Door].
 type Options struct {
 	Gateway *gateway.Gateway

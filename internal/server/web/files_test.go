@@ -112,7 +112,8 @@ func TestMissingFilesStayTold(t *testing.T) {
 		return `{"role":"user","content":[{"type":"file","file":{"filename":"a.txt","file_data":"` + data + `"}},` +
 			`{"type":"image_url","image_url":{"url":"https://pictures.example/b.png"}}]}`
 	}
-	for _, body := range []string{file("YQ="), file("YQ=") + `,{"role":"assistant","content":"x"},` + file("YQ==")} {
+	more := file("YQ=") + `,{"role":"assistant","content":"x"},` + file("YQ==")
+	for _, body := range []string{file("YQ="), more, more} {
 		answer(t, r.chat(t, `{"messages":[`+body+`]}`))
 		want := "[Not there: a.txt (what was sent of it cannot be decoded); image (only a link was sent, and not the file).]"
 		if got := r.tails(); got[0] != want {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/metier-run/metier/internal/gateway"
 	"github.com/metier-run/metier/internal/llm/openai"
+	"github.com/metier-run/metier/internal/server"
 	"github.com/metier-run/metier/internal/wire"
 )
 
@@ -160,19 +161,6 @@ func (r *request) compose(model string, header http.Header, bounds openai.Bounds
 	}
 	return gateway.Request{
 		Request: decoded.Request, Header: openai.PassHeader(header), Expand: openai.Expand,
-		Skills: append(r.skills, namesIn(header)...), Discovery: r.discovery, Progress: true,
+		Skills: append(r.skills, server.SkillsIn(header)...), Discovery: r.discovery, Progress: true,
 	}, nil
-}
-
-// namesIn are the skills that a header selects, separated by commas.
-func namesIn(header http.Header) []string {
-	var names []string
-	for _, line := range header.Values(skillsHeader) {
-		for name := range strings.SplitSeq(line, ",") {
-			if name = strings.TrimSpace(name); name != "" {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
 }

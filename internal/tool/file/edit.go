@@ -49,7 +49,7 @@ func (v visit) edit(ctx context.Context, arguments string, e tool.Env) journal.R
 	if err != nil {
 		return failure("", "%s", err)
 	}
-	rel, refused, ok := v.resolve(ctx, w.name)
+	rel, refused, ok := v.resolve(ctx, w.name, w.old == "")
 	if !ok {
 		return refused
 	}

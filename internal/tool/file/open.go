@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,12 +54,16 @@ func (v visit) load(rel string) (held, error) {
 }
 
 // resolve leads a path to the work folder; refused is the answer when it does not lead
-// there, with the file that was probably meant.
-func (v visit) resolve(ctx context.Context, name string) (rel string, refused journal.Result, ok bool) {
+// there, with the path that was probably meant: of a file that is there, or with fresh
+// of one that is to be made, for which no other file will do.
+func (v visit) resolve(ctx context.Context, name string, fresh bool) (rel string, refused journal.Result, ok bool) {
 	rel, err := v.w.Resolve(name)
 	if err != nil {
-		text := fmt.Sprintf(refusedPath, tool.Clip(name), reason(err))
-		if near := v.nearest(ctx, name); near != "" {
+		if fresh {
+			return "", failure("", refusedPath, tool.Clip(name), v.astray(name, err)), false
+		}
+		text := fmt.Sprintf(refusedPath, tool.Clip(name), because(err))
+		if near := cmp.Or(v.inside(name, false), v.nearest(ctx, name)); near != "" {
 			text += fmt.Sprintf(didYouMean, v.name(near))
 		}
 		return "", failure("", "%s", text), false

@@ -194,12 +194,16 @@ func (f *files) Remove(name string) error { return f.root.Remove(f.rel(name)) }
 // clean judges a path of a patch: relative to where the shell is, and inside the
 // workspace (B1 12.4). It stays as a model would write it there.
 func (v visit) clean(name string) (string, error) {
+	var err error
 	if path.IsAbs(name) || strings.HasPrefix(name, "~") {
-		return guard.Clean(name)
+		_, err = guard.Clean(name)
 	}
-	rel, err := v.w.Resolve(name)
+	rel, wrong := v.w.Resolve(name)
+	if err == nil {
+		err = wrong
+	}
 	if err != nil {
-		return "", err
+		return "", &guard.PathError{Path: name, Err: errors.New(v.astray(name, err))}
 	}
 	return v.w.Shown(rel), nil
 }
@@ -232,10 +236,13 @@ func (v visit) patch(ctx context.Context, text string) journal.Result {
 	if r, ok := v.hasRoom(ctx, strings.Join(p.Paths(), ", "), int64(more)); !ok {
 		return r
 	}
+	made := f.made(change)
 	if err := change.Apply(ctx, f); err != nil {
 		return v.unpatched(f, err)
 	}
-	return v.patched(ctx, f, change)
+	r := v.patched(ctx, f, change)
+	r.Text += made
+	return r
 }
 
 // unpatched is the answer to a patch that was not applied. What patch says begins with

@@ -65,6 +65,8 @@ const (
 	tooLargeFile = "%s has %d bytes, and the file tools take at most %d. Work on it with shell: head, sed -n, grep, or a script."
 	largeReason  = "it has %d bytes, more than the %d that the file tools take"
 	missingFile  = "There is no file %s."
+	onlyRelative = "paths are relative to the working directory"
+	writeItAs    = "%s. Name it from there, such as %s"
 	didYouMean   = " Did you mean %s?"
 	isFolder     = "%s is a folder. %s Name a file in it, or look with shell: ls -la %s"
 	folderName   = "%s is the name of a folder. Name the file to make in it."
@@ -93,6 +95,11 @@ const (
 
 	// Writing.
 	created        = "Created %s: %s."
+	createdBelow   = "Created %s (%s from the top of the workspace): %s."
+	madeBelow      = "\nFrom the top of the workspace, the new paths are: %s."
+	madeMore       = "%s and %d more"
+	nestedNote     = "\nNote: the shell is in %s, and paths begin there: %s is %s from the top of the workspace. If %s was meant: mv %s %s"
+	nestedThere    = "\nNote: the shell is in %s, and paths begin there: %s is %s from the top of the workspace. %s is there, too: if that was meant, delete the new file and change that one, as %s, with apply_patch."
 	replaced       = "Replaced %s: %s."
 	filled         = "Filled %s, which was empty: %s."
 	alreadyHolds   = "%s holds exactly this already (%s), so nothing was written. Go on."

@@ -34,7 +34,7 @@ func (v visit) read(ctx context.Context, arguments string, e tool.Env) journal.R
 	if err != nil {
 		return failure("", "%s", err)
 	}
-	rel, refused, ok := v.resolve(ctx, name)
+	rel, refused, ok := v.resolve(ctx, name, false)
 	if !ok {
 		return refused
 	}

@@ -44,7 +44,7 @@ func (v visit) write(ctx context.Context, arguments string) journal.Result {
 	if strings.HasSuffix(w.name, "/") {
 		return failure("", folderName, tool.Clip(w.name))
 	}
-	rel, refused, ok := v.resolve(ctx, w.name)
+	rel, refused, ok := v.resolve(ctx, w.name, true)
 	if !ok {
 		return refused
 	}
@@ -112,11 +112,18 @@ func (v visit) create(ctx context.Context, rel string, data []byte) journal.Resu
 	if r, ok := v.hasRoom(ctx, rel, int64(len(data))); !ok {
 		return r
 	}
+	nested := v.nested(rel)
 	if err := v.add(rel, data, fileMode); err != nil {
 		return v.unwritable(rel, err)
 	}
 	v.w.Seen.Whole(rel, data)
-	return v.wrote(ctx, fmt.Sprintf(created, v.name(rel), count(data)), "", holdsSent, rel, data)
+	said := fmt.Sprintf(created, v.name(rel), count(data))
+	if v.w.Current() != "." {
+		said = fmt.Sprintf(createdBelow, v.name(rel), rel, count(data))
+	}
+	r := v.wrote(ctx, said, "", holdsSent, rel, data)
+	r.Text += nested
+	return r
 }
 
 // add makes a file and the folders above it.

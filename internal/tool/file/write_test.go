@@ -129,7 +129,7 @@ func TestWriteSyntax(t *testing.T) {
 	b.put("src/x", "")
 	b.cd("src")
 	r := b.call(WriteName, "path", "a.py", "content", "x")
-	b.want(r, true, "Created a.py: 1 line.\nSYNTAX")
+	b.want(r, true, "Created a.py (src/a.py from the top of the workspace): 1 line.\nSYNTAX")
 	if strings.Contains(r.Text, holdsSent) {
 		t.Error(r.Text)
 	}
