@@ -52,6 +52,7 @@ func newGate(t *testing.T, upstream http.HandlerFunc) *gate {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(a.Close) // after the server, which is closed before it
 	inner := a.Server(true)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		inner.ServeHTTP(&countingWriter{ResponseWriter: w, flushes: &g.flushes}, r)
