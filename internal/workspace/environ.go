@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/metier-run/metier/internal/bash"
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/interpreter"
 	"github.com/metier-run/metier/internal/sandbox"
@@ -204,7 +205,7 @@ func (w *Workspace) writeShims() error {
 	if err != nil {
 		return nil // nothing to lead to: the shell's own "not found" is true
 	}
-	text := "#!/bin/sh\nexec " + quote(found.Path) + ` "$@"` + "\n"
+	text := "#!/bin/sh\nexec " + bash.Quote(found.Path) + ` "$@"` + "\n"
 	for _, name := range []string{"python", "python3"} {
 		if err := writeNew(filepath.Join(w.shims(), name), text, 0o755); err != nil {
 			return fmt.Errorf("write the shim %s: %w", name, err)
@@ -225,6 +226,3 @@ func writeNew(path, text string, mode fs.FileMode) error {
 	_, err = f.WriteString(text)
 	return errors.Join(err, f.Chmod(mode), f.Close())
 }
-
-// quote makes one word of sh of a text.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -17,6 +17,7 @@ import (
 	"github.com/metier-run/metier/internal/sandbox"
 	"github.com/metier-run/metier/internal/sandbox/registry"
 	"github.com/metier-run/metier/internal/workspace"
+	"github.com/metier-run/metier/internal/workspace/diagnose"
 	"github.com/metier-run/metier/internal/workspace/install"
 	"github.com/metier-run/metier/internal/workspace/packages"
 )
@@ -57,8 +58,13 @@ func (r *run) installs(ctx context.Context) (result journal.Result, done bool, e
 func (r *run) options(ctx context.Context) install.Options {
 	return install.Options{
 		Allowed: r.o.Installer != nil, Network: r.o.Facts.Network == sandbox.NetworkOpen, Packages: r.o.Facts.Packages,
-		Provided: r.provides(ctx), Host: r.isHost, Program: r.program, Most: r.limits.Int(config.InstallNames),
+		Provided: r.provides(ctx), Host: r.isHost, Program: r.program, Brings: brings, Most: r.limits.Int(config.InstallNames),
 	}
+}
+
+// brings is the package that is well known to bring a program.
+func brings(kind install.Kind, program string) string {
+	return diagnose.Brings(kind.Interpreter(), program)
 }
 
 // performAll carries the requests of a line out in their order, and notes what became of

@@ -417,6 +417,28 @@ func TestEnvironment(t *testing.T) {
 	check(t, os.Symlink(python.Path, filepath.Join(b.w.Work(), "v/bin/python")))
 	b.want(b.run(filepath.Join(b.w.Work(), "v/bin/python")+" -m pip install six"), true, "Installed with pip: six 1.0.", kept)
 
+	// A name with another version in it is that of another Python, and so is PyPy's.
+	others := map[string]bool{"pip3.3": true, "python3.3 -m pip": true, "pypy3 -m pip": true, "pip3": false}
+	if python.Version != "" {
+		others["pip"+python.Version] = false
+	}
+	for name, other := range others {
+		b.Set.specs = map[interpreter.Kind][]packages.Spec{}
+		r := b.run(name + " install six")
+		if !other {
+			b.want(r, true, "Here already without an install: six.")
+			b.never(r, kept)
+			continue
+		}
+		b.want(r, true, "Installed with pip: six 1.0.", kept)
+		if host := minor(python.Version); host != "" {
+			program, _, _ := strings.Cut(name, " ")
+			b.want(r, true, program+" is not of the Python that packages are made for here, which is Python "+host+": those with compiled parts cannot be imported in another one. Run the code with python3.")
+		}
+	}
+	b.Set.specs = map[interpreter.Kind][]packages.Spec{}
+	b.want(b.run("PATH=\"$PWD/v/bin:$PATH\" pip install six"), true, "Installed with pip: six 1.0.", kept)
+
 	for _, cfg := range []string{"home = /x\nversion = 3.3.1\n", "version_info = 3.3.1.final.0\n"} {
 		b.write("v/pyvenv.cfg", cfg)
 		want := "The virtual environment v runs Python 3.3, and packages are made for Python " + minor(python.Version) + " here"
@@ -427,6 +449,10 @@ func TestEnvironment(t *testing.T) {
 	}
 	b.write("sub/v/pyvenv.cfg", "version = "+python.Version+".9\n")
 	b.never(b.run("cd sub && v/bin/pip install six attrs; v/bin/python a.py"), "The virtual environment")
+	b.write("v/pyvenv.cfg", "version = 3.3.1\n")
+	if python.Version != "" {
+		b.want(b.run("cd v/bin && ./pip install attrs"), true, "The virtual environment v runs Python 3.3")
+	}
 
 	b = newBench(t, func(o *Options) { o.Installer, o.Facts.Installs = nil, false })
 	b.runner.out = providedMark + "six\n"
@@ -437,7 +463,8 @@ func TestEnvironment(t *testing.T) {
 // fetches nothing.
 func TestRunners(t *testing.T) {
 	b := newBench(t, nil)
-	b.want(b.run("npx tsc"), false, "`npx` fetches a package in order to run it")
+	b.want(b.run("npx tsc"), false, "`npx` fetches a package in order to run it", "write `npm install typescript` as a command before, then `tsc`")
+	b.want(b.run("uvx ruff check"), false, "write `pip install ruff` as a command before, then `ruff`")
 	b.write("app/node_modules/.bin/eslint", "#!/bin/sh\n")
 	b.want(b.run("cd app && npx eslint ."), false, "`npx` fetches")
 	check(t, os.Chmod(filepath.Join(b.w.Work(), "app/node_modules/.bin/eslint"), 0o755))

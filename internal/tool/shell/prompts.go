@@ -71,6 +71,7 @@ const (
 	promptTaken = "Before the command stood %s, which a terminal or a notebook shows and no shell reads: it was taken away. Write commands without it."
 
 	environmentKept  = "Packages are kept for the conversation and not in a virtual environment or with one Python: every Python here finds them, by PYTHONPATH."
+	programOther     = "%s is not of the Python that packages are made for here, which is Python %s: those with compiled parts cannot be imported in another one. Run the code with python3."
 	environmentOther = "The virtual environment %s runs Python %s, and packages are made for Python %s here: those with compiled parts cannot be imported in it. Run the code with python3, or make the environment anew with python3 -m venv."
 
 	leftOut       = " (left out: its condition does not hold here)"

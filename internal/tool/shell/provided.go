@@ -69,12 +69,16 @@ func (r *run) ofHost(ctx context.Context) map[string]bool {
 	return found
 }
 
-// isHost reports whether a program that a line names by its whole path is of the Python
-// of this host that packages are for.
+// isHost reports whether a program that a line names by its whole path, or by a name
+// with a version in it, is of the Python of this host that packages are for.
 func (r *run) isHost(program string) bool {
 	with, err := r.o.Workspace.Interpreter(interpreter.Python)
 	if err != nil {
 		return false
+	}
+	if !strings.Contains(program, "/") {
+		m := versionedProgram.FindStringSubmatch(program)
+		return m != nil && strings.HasPrefix(with.Version+".", m[1]+".")
 	}
 	// The folder, and not where a link of the model's own leads to.
 	dir, err := filepath.EvalSymlinks(filepath.Dir(program))
@@ -88,8 +92,8 @@ func (r *run) isHost(program string) bool {
 	return err == nil && real == with.Path
 }
 
-// environments says where packages went that were asked for in a virtual environment, and
-// whether its Python can use them.
+// environments says where packages went that were asked for in a virtual environment or
+// for another Python, and whether that can use them.
 func (r *run) environments(requests []install.Request, results []bool) []string {
 	var notes []string
 	for i, request := range requests {
@@ -100,8 +104,15 @@ func (r *run) environments(requests []install.Request, results []bool) []string 
 			notes = append(notes, environmentKept)
 		}
 		with, err := r.o.Workspace.Interpreter(interpreter.Python)
-		if version := r.environmentVersion(request.Environment); err == nil && version != "" && with.Version != "" && version != minor(with.Version) {
-			notes = append(notes, fmt.Sprintf(environmentOther, tool.Clip(request.Environment), version, minor(with.Version)))
+		host := minor(with.Version)
+		if err != nil || host == "" {
+			continue
+		}
+		if request.Program != "" {
+			notes = append(notes, fmt.Sprintf(programOther, tool.Clip(request.Program), host))
+		}
+		if version := r.environmentVersion(request.Environment); version != "" && version != host {
+			notes = append(notes, fmt.Sprintf(environmentOther, tool.Clip(request.Environment), version, host))
 		}
 	}
 	return notes
@@ -129,6 +140,9 @@ func (r *run) environmentVersion(dir string) string {
 	}
 	return ""
 }
+
+// versionedProgram is the name of a Python, or of its pip, that says which version it has.
+var versionedProgram = regexp.MustCompile(`^(?:python|pip)(\d+(?:\.\d+)*)(?:\.exe)?$`)
 
 var minorVersion = regexp.MustCompile(`^\d{1,3}\.\d{1,3}`)
 

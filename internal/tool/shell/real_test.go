@@ -141,6 +141,10 @@ func TestRealEnvironment(t *testing.T) {
 		t.Skip("this host's Python has no package of its own")
 	}
 	b.want(b.run("pip install "+name), true, "Here already without an install: "+name+".")
+	r = b.run("PATH=\"$PWD/v/bin:$PATH\" pip install " + name + "; v/bin/python -c 'import made; print(made.answer)'")
+	b.want(r, true, "Installed with pip: "+name+" 1.0.", "\n42")
+	b.never(r, "Here already")
+	delete(b.Set.specs, interpreter.Python) // the next one asks again
 	r = b.run("v/bin/python -m pip install " + name)
 	b.want(r, true, "Installed with pip: "+name+" 1.0.")
 	b.never(r, "Here already")

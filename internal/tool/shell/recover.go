@@ -14,7 +14,6 @@ import (
 	"github.com/metier-run/metier/internal/tool"
 	"github.com/metier-run/metier/internal/workspace"
 	"github.com/metier-run/metier/internal/workspace/diagnose"
-	"github.com/metier-run/metier/internal/workspace/shell"
 )
 
 // target is a file that the command redirects into, as it was before.
@@ -62,7 +61,7 @@ func (w *went) missing() (diagnose.Module, bool) {
 func (w *went) read() diagnose.Failure {
 	r := w.run
 	facts := diagnose.Facts{
-		Dialect: r.dialect(), Network: r.o.Facts.Network == sandbox.NetworkOpen, Installs: r.o.Installer != nil,
+		PowerShell: r.o.Facts.powerShell(), Network: r.o.Facts.Network == sandbox.NetworkOpen, Installs: r.o.Installer != nil,
 		Installed: func(t diagnose.Tool, name string) bool { return r.hasDistribution(t.Interpreter(), name) },
 		Refused:   r.refused,
 		Files:     w.files(),
@@ -82,17 +81,6 @@ func (r *run) refused(t diagnose.Tool, name string) (string, bool) {
 	}
 	before, failed := r.lostBefore(kind, name)
 	return before.reason, failed
-}
-
-// dialect is the shell's, as [diagnose] calls it.
-func (r *run) dialect() diagnose.Dialect {
-	switch shell.Dialect(r.o.Facts.Dialect) {
-	case shell.PowerShell:
-		return diagnose.PowerShell
-	case shell.Bash, shell.Zsh, shell.Ksh:
-		return diagnose.Bash
-	}
-	return diagnose.Sh
 }
 
 // finds reports whether a command can find a program.

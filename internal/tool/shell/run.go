@@ -78,7 +78,7 @@ func (r *run) command(line string, timeout time.Duration) shell.Command {
 // background starts a command that outlives its call (B1 9.10).
 func (r *run) background(ctx context.Context) (journal.Result, error) {
 	line := r.line
-	if r.shape.jobs && r.dialect() != diagnose.PowerShell {
+	if r.shape.jobs && !r.o.Facts.powerShell() {
 		line += "\nwait\n" // else the end of the shell would end what it has started
 	}
 	job, err := r.o.Session.Background(ctx, r.command(line, 0))
@@ -86,7 +86,7 @@ func (r *run) background(ctx context.Context) (journal.Result, error) {
 		return r.notStarted(ctx, err)
 	}
 	look := lookTail
-	if r.dialect() == diagnose.PowerShell {
+	if r.o.Facts.powerShell() {
 		look = lookPowerShell
 	}
 	return r.say(true, joined(fmt.Sprintf(started, job.ID, job.Shown), fmt.Sprintf(look, job.Shown), startedEnds)), nil
@@ -194,7 +194,7 @@ func (r *run) again(ctx context.Context, w *went, left time.Duration) (*went, er
 	line := r.line
 	if w.out.Moved {
 		back := bash.Argument(r.path(w.out.Ran))
-		if r.dialect() == diagnose.PowerShell {
+		if r.o.Facts.powerShell() {
 			line = "Set-Location -LiteralPath '" + strings.ReplaceAll(r.path(w.out.Ran), "'", "''") + "'; " + line
 		} else {
 			line = "cd " + back + "; " + line

@@ -9,13 +9,12 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/metier-run/metier/internal/bash"
-	"github.com/metier-run/metier/internal/workspace/diagnose"
 )
 
 // unprompt takes the prompts of a terminal or a notebook away that models paste with
 // their commands, and notes it.
 func (r *run) unprompt() {
-	if r.dialect() == diagnose.PowerShell { // which has a meaning for "%" and "$"
+	if r.o.Facts.powerShell() { // which has a meaning for "%" and "$"
 		return
 	}
 	line, prompts := unprompted(r.args.command, r.known)

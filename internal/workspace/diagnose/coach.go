@@ -88,7 +88,7 @@ func (f Failure) coachOwn() string {
 }
 
 func (f Failure) pythonPath(dir string) string {
-	if f.facts.Dialect == PowerShell {
+	if f.facts.PowerShell {
 		return fmt.Sprintf(coachPathPowerShell, dir)
 	}
 	return fmt.Sprintf(coachPath, dir)

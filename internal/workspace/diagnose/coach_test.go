@@ -25,7 +25,7 @@ func TestCoach(t *testing.T) {
 	lost.Refused = func(_ Tool, d string) (string, bool) { return "no registry has it", d == "typescript" }
 	had.Installed = func(_ Tool, d string) bool { return d == "typescript" }
 	windows := on
-	windows.Dialect = PowerShell
+	windows.PowerShell = true
 	python := func(module string) string {
 		return "ModuleNotFoundError: No module named '" + module + "'"
 	}

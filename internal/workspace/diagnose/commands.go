@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/metier-run/metier/internal/interpreter"
 )
 
 // Shapes of a missing command (B1 10.4), in the order in which they are tried. zsh's
@@ -104,15 +106,24 @@ func pipPrograms() map[string]string {
 	}
 }
 
+// Brings is the package of an interpreter that is well known to bring a program; empty
+// where none is.
+func Brings(kind interpreter.Kind, program string) string {
+	if kind == interpreter.Node {
+		return npmPrograms()[program]
+	}
+	return pipPrograms()[program]
+}
+
 // programPackage is the package to install for a program, where one is well known that is
 // of use here.
 func (o Facts) programPackage(name string) (t Tool, distribution string, ok bool) {
 	if !o.Installs {
 		return "", "", false
 	}
-	t, distribution = Npm, npmPrograms()[name]
+	t, distribution = Npm, Brings(interpreter.Node, name)
 	if distribution == "" {
-		t, distribution = Pip, pipPrograms()[name]
+		t, distribution = Pip, Brings(interpreter.Python, name)
 	}
 	if distribution == "" || o.installed(t, distribution) {
 		return "", "", false

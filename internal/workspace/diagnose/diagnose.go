@@ -38,19 +38,10 @@ const (
 	Code           Class = "code"            // an error in what the model wrote
 )
 
-// Dialect is the language of the command line.
-type Dialect string
-
-// The dialects (B1 9.15).
-const (
-	Bash       Dialect = "bash"
-	Sh         Dialect = "sh"
-	PowerShell Dialect = "powershell"
-)
-
 // Facts are what the host knows and the output does not tell. Each may be left out.
 type Facts struct {
-	Dialect Dialect
+	// PowerShell says that the command line is one of PowerShell, and not of a POSIX shell.
+	PowerShell bool
 	// Network says that commands have the host's network.
 	Network bool
 	// Installs says that packages may be installed.

@@ -10,9 +10,10 @@
 //
 // What it reads, it reads before the line runs. Installs are found in every part
 // of the line that a shell would run, conditions and functions included, and in
-// the text of a sh -c; the text of heredocs, of other strings and of files that
-// the line runs is not looked into. What is installed by other ways than a
-// command of the line meets the confinement and nothing else.
+// the text of a sh -c; one in a heredoc for a shell is refused. The text of other
+// heredocs, of other strings and of files that the line runs is not looked into.
+// What is installed by other ways than a command of the line meets the confinement
+// and nothing else.
 //
 // Start at [Read]; [Reading.Line] is the line that is left to run, [Note] the
 // words on what was done.
@@ -67,14 +68,18 @@ type Options struct {
 	// to be fetched (B1 13.16). Python's names are given in their normal form.
 	// Nil has none.
 	Provided func(kind Kind, name string) bool
-	// Host says whether a program that a line names by its whole path is of the Python
-	// that Provided is about. Nil has none: what is named by a path may be that of a
-	// virtual environment, which has nothing of the host's.
+	// Host says whether a program is of the Python that Provided is about, which a line
+	// names by its whole path, or by a name that is not that of every Python, as
+	// python3.12 is. Nil has none: what is named by a path may be that of a virtual
+	// environment, which has nothing of the host's.
 	Host func(program string) bool
 	// Program says whether a program is there, so that a runner such as npx has nothing
 	// to fetch: by its name one that comes with an installed package, by a path a file
 	// of the workspace, seen as by Manifest. Nil has none.
 	Program func(name string) bool
+	// Brings names the package that is known to bring a program, or nothing. Nil knows
+	// none.
+	Brings func(kind Kind, program string) string
 	// Manifest is a file of the workspace, by its path from where the line
 	// starts, with "/" between names; an absolute path comes as it was written.
 	// Its errors are shown to the model, so they name no path of the host. Nil
@@ -130,10 +135,12 @@ type Request struct {
 	Fallback bool
 	// Own says that the command is one of another Python than the host's, such as that
 	// of a virtual environment, and Environment which folder that has, seen from where
-	// the line starts, if that is known. What is installed goes to where all of them
-	// find it.
+	// the line starts, if that is known; or else Program is the name that tells which
+	// Python it is of, such as pip3.12. What is installed goes to where all of them find
+	// it.
 	Own         bool
 	Environment string
+	Program     string
 }
 
 // Needs are the specs that the host does not have by itself.

@@ -65,9 +65,12 @@ func settings() []setting {
 	provided := func(kind Kind, name string) bool {
 		return kind == Pip && (name == "numpy" || name == "python-dateutil") || kind == Npm && name == "typescript"
 	}
-	host := func(program string) bool { return program == "/usr/bin/python3" }
+	host := func(program string) bool { return program == "/usr/bin/python3" || program == "pip3.11" }
 	program := func(name string) bool {
 		return slices.Contains([]string{"tsc", "ruff", "node_modules/.bin/eslint", "app/node_modules/.bin/vite", "/work/app/node_modules/.bin/jest"}, name)
+	}
+	brings := func(kind Kind, program string) string {
+		return map[Kind]map[string]string{Npm: {"prettier": "prettier", "ng": "@angular/cli"}, Pip: {"black": "black"}}[kind][program]
 	}
 	return []setting{
 		{"allowed", Options{Allowed: true, Manifest: manifest}, allowedLines()},
@@ -78,8 +81,8 @@ func settings() []setting {
 		{"network-off", Options{Network: true, Manifest: manifest}, networkOffLines()},
 		{"environments", Options{Allowed: true, Manifest: manifest, Provided: provided, Host: host}, environmentLines()},
 		{"environments-off", Options{Provided: provided, Host: host}, environmentLines()[:5]},
-		{"programs", Options{Allowed: true, Manifest: manifest, Program: program}, programLines()},
-		{"programs-off", Options{Program: program}, programOffLines()},
+		{"programs", Options{Allowed: true, Manifest: manifest, Program: program, Brings: brings}, programLines()},
+		{"programs-off", Options{Program: program, Brings: brings}, programOffLines()},
 		{"programs-free", Options{Allowed: true, Network: true, Program: program}, programFreeLines()},
 		{"no-files", Options{Allowed: true, Most: 2}, noFilesLines()},
 	}
@@ -128,7 +131,7 @@ func describe(line string, r Reading) string {
 			}
 		}
 		if q.Own {
-			fmt.Fprintf(&out, " own %q", q.Environment)
+			fmt.Fprintf(&out, " own %q", q.Environment+q.Program)
 		}
 		if q.Fallback {
 			out.WriteString(" fallback")

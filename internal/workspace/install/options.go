@@ -1,6 +1,9 @@
 package install
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // option is what is done about an option of pip or npm.
 type option struct {
@@ -111,10 +114,34 @@ func settingOf(variable string) (string, Kind) {
 }
 
 // setting remembers an assignment of the line that would change what an install
-// does: it would be lost, since the host installs with its own settings.
-func (r *reader) setting(variable string) {
+// does: it would be lost, since the host installs with its own settings. value is as it
+// stands in the source.
+func (r *reader) setting(variable, value string) {
+	if variable == "PATH" && leadsToEnvironment(value) {
+		r.activated, r.environment = true, ""
+	}
 	name, kind := settingOf(variable)
 	if name != "" && !r.known[kind][name].skip {
 		r.routes = append(r.routes, variable)
 	}
+}
+
+var (
+	noQuotes = strings.NewReplacer(`"`, "", "'", "")
+	// programsDir is the folder of programs of a virtual environment, as every guide has
+	// it: PATH="$PWD/v/bin:$PATH".
+	programsDir = regexp.MustCompile("^(?:\\$\\{?(?:PWD|HOME)\\}?/|(?:\\$\\(pwd\\)|`pwd`|~)/|\\.?/)?(?:\\w[\\w.-]*/)+(?:bin|Scripts)/?$")
+	// systemDir is one of the host.
+	systemDir = regexp.MustCompile(`^/(?:usr|opt|bin|sbin|snap|nix)/`)
+)
+
+// leadsToEnvironment says whether a value of PATH may put the programs of a virtual
+// environment first.
+func leadsToEnvironment(value string) bool {
+	for dir := range strings.SplitSeq(noQuotes.Replace(value), ":") {
+		if strings.Contains(strings.ToLower(dir), "env") || programsDir.MatchString(dir) && !systemDir.MatchString(dir) {
+			return true
+		}
+	}
+	return false
 }

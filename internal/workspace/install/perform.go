@@ -42,7 +42,22 @@ func (r *reader) runner(a ask, p place, sentence string) {
 	if r.runs(a, p, free) || free {
 		return
 	}
+	if w, ok := runnable(a.args); ok && r.options.Brings != nil {
+		kind := a.kind()
+		if name := r.options.Brings(kind, w.text); name != "" {
+			sentence = programRefused(a, kind, name, w.text)
+		}
+	}
 	r.refuse(sentence)
+}
+
+// kind is whose packages a runner fetches.
+func (a ask) kind() Kind {
+	switch a.name {
+	case "uvx", "uv", "pipx":
+		return Pip
+	}
+	return Npm
 }
 
 // runs has the line run a program that is installed, in place of the runner, which does
@@ -56,10 +71,7 @@ func (r *reader) runs(a ask, p place, free bool) bool {
 	if _, tool := r.tools[programOf(w)]; tool || reserved(w.text) {
 		return false
 	}
-	kind := Npm
-	if a.name == "uvx" || a.name == "uv" || a.name == "pipx" {
-		kind = Pip
-	}
+	kind := a.kind()
 	bin, found := r.bin(kind, p, w.text)
 	if !found && (free || !slices.ContainsFunc(r.requests, func(q Request) bool { return q.Kind == kind })) {
 		return false
@@ -101,7 +113,7 @@ func runnable(words []word) (program word, ok bool) {
 			return w, !w.expands && programName.MatchString(w.text)
 		case w.expands:
 			return word{}, false
-		case w.is("-y", "--yes", "--no-install", "--no", "-q", "--quiet", "--silent", "--"):
+		case w.is("-y", "--yes", "--no-install", "--no", "-q", "--quiet", "--silent", "--offline", "--prefer-offline", "--bun", "--"), name == "--loglevel" && attached:
 		case name == "-p", name == "--package", name == "--from":
 			if !attached {
 				i++

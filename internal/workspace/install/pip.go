@@ -147,20 +147,26 @@ func (r *reader) pip(a ask, p place) {
 		return
 	}
 	req := Request{Kind: Pip, Specs: specs}
-	req.Own, req.Environment = r.own(a.at, p)
+	r.own(&req, a.at, p)
 	r.request(a, p, req)
 }
 
-// own says whether a program is not of the Python that this host has packages for, and
-// which virtual environment it is of.
-func (r *reader) own(program word, p place) (own bool, environment string) {
+// own notes on a request whether its program is not of the Python that this host has
+// packages for, and which one it is of.
+func (r *reader) own(req *Request, program word, p place) {
+	hosts := func() bool { return r.options.Host != nil && r.options.Host(program.text) }
 	switch {
-	case !program.expands && !strings.Contains(program.text, "/"):
-		return r.activated, r.environment
-	case !program.expands && path.IsAbs(program.text) && r.options.Host != nil && r.options.Host(program.text):
-		return false, ""
+	case program.expands:
+		req.Own = true
+	case strings.Contains(program.text, "/"):
+		if req.Own = !path.IsAbs(program.text) || !hosts(); req.Own {
+			req.Environment = p.environment(program)
+		}
+	case r.activated:
+		req.Own, req.Environment = true, r.environment
+	case !anyPython(program) && !hosts():
+		req.Own, req.Program = true, program.text
 	}
-	return true, p.environment(program)
 }
 
 // pipArgs reads the words behind pip install; good is false if they are refused.

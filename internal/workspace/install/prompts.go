@@ -186,6 +186,10 @@ func runnerRefused(a ask) string {
 	return nothing("`%s` fetches a package in order to run it, which is not done here. %s", a.shown, a.advice)
 }
 
+func programRefused(a ask, kind Kind, name, program string) string {
+	return nothing("`%s` fetches a package in order to run it, which is not done here. The program %s comes with the %s package %s: write `%s install %s` as a command before, then `%s`.", a.shown, clip(program), kind, name, kind, name, clip(program))
+}
+
 func otherRefused(a ask) string {
 	return nothing("`%s` is not carried out here. %s", a.shown, a.advice)
 }

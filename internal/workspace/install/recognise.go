@@ -19,6 +19,7 @@ type ask struct {
 	advice      string
 	unclear     bool // the tool's name is only known when the shell runs
 	script      []word
+	input       bool // of a shell: it runs what it reads
 }
 
 // recognise says what a simple command asks for, if it asks for anything: the
@@ -53,8 +54,11 @@ func (r *reader) recognise(words []word) (ask, bool) {
 	a := ask{family: t.family, name: name, at: words[0], shown: shown, advice: t.advice}
 	switch t.family {
 	case shell:
-		a.script, a.shown = scriptOf(name, rest), shown+" -c"
-		return a, a.script != nil
+		a.script, a.input = scriptOf(name, rest)
+		if a.shown = shown; !a.input {
+			a.shown += " -c"
+		}
+		return a, a.input || a.script != nil
 	case evals:
 		a.script = rest
 		return a, len(rest) > 0
@@ -82,7 +86,8 @@ func (r *reader) unwrap(words []word) (rest []word, told bool) {
 			case strings.Contains(w.asks, " "+name+" "):
 				return nil, true
 			case !words[0].isOption():
-				r.setting(name)
+				_, value, _ := strings.Cut(words[0].raw, "=")
+				r.setting(name, value)
 			case words[0].is("--"):
 			case !attached && strings.Contains(w.valued, " "+name+" ") && len(words) > 1:
 				words = words[1:]
@@ -125,9 +130,9 @@ func moduleOf(words []word) (string, []word) {
 	return "", nil
 }
 
-// scriptOf is the word that holds what a shell is told to run, in a list of one;
-// nil if it runs a file or what it reads.
-func scriptOf(name string, words []word) []word {
+// scriptOf is the word that holds what a shell is told to run, in a list of one; nil if
+// it runs a file, or what it reads, which is its input.
+func scriptOf(name string, words []word) (script []word, input bool) {
 	operands := 0
 	if name == "su" {
 		operands = 1 // the user
@@ -137,19 +142,21 @@ func scriptOf(name string, words []word) []word {
 		switch {
 		case !w.isOption() && !strings.HasPrefix(w.text, "+"):
 			if operands--; operands < 0 {
-				return nil // a file, and all behind it is for the file
+				return nil, false // a file, and all behind it is for the file
 			}
+		case w.is("-s"):
+			return nil, true
 		case w.is("--command"), !strings.HasPrefix(w.text, "--") && strings.Contains(w.text, "c"):
 			at := slices.IndexFunc(words[i+1:], func(w word) bool { return !w.isOption() })
 			if at < 0 {
-				return nil
+				return nil, false
 			}
-			return words[i+1+at : i+2+at]
+			return words[i+1+at : i+2+at], false
 		case w.is("-o", "+o", "-O", "+O"):
 			i++
 		}
 	}
-	return nil
+	return nil, true
 }
 
 // trapped is the word that holds what a trap is to run, in a list of one.
@@ -179,7 +186,8 @@ func (r *reader) fed(a ask, words []word) (ask, bool) {
 		switch {
 		case !known || t.family == feeds || t.family == evals || t.family == traps:
 		case t.family == shell:
-			if _, asks := r.hidden(scriptOf(name, words[i+1:])); asks {
+			script, _ := scriptOf(name, words[i+1:])
+			if _, asks := r.hidden(script); asks {
 				a.shown += " ... " + clip(w.raw) + " -c"
 				return a, true
 			}

@@ -119,6 +119,7 @@ func allowedLines() []string {
 		// Not installs.
 		"python y.py",
 		"trap 'rm f' EXIT; trap - EXIT; trap; trap -p; eval \"$CMD\"; eval; echo pip",
+		"bash <<'E'\necho pip install x\nE", "bash a.sh <<'E'\npip install x\nE", "cat <<'E' | wc\npip install x\nE", "bash; sh -x; bash < pip",
 		"echo pip install x",
 		"echo \"pip install x\" > README.md",
 		"cat > README.md <<EOF\nRun `pip install .` or $(pip install x).\nEOF",
@@ -171,6 +172,7 @@ func allowedLines() []string {
 		"bash -c \"bash -c 'pip install x'\"",
 		"sh -c 'eval pip install x'", "sh -c 'eval \"pip install x\"; python y.py'", "eval \"pip install $X\"", "eval eval pip install x",
 		"trap \"pip install x\" EXIT", "trap -- 'rm f; npm i x' 0; python y.py", "sh -c 'trap \"pip install x\" EXIT'",
+		"bash <<'E'\ncd a\nif true; then pip install x; fi\nE", "bash -s arg <<E\necho {a,$A}\nnpm i x\nE", "sh <<<'pip install x'", "bash -eu <<< \"$A; pip install x\"",
 		"echo `bash -c \"pip install \\\"x\\\"\"`",
 		"echo `pip install x \\`date\\``",
 		"pip install x && (echo",
@@ -339,6 +341,10 @@ func environmentLines() []string {
 		"/work/v/bin/pip install numpy", "\"$VIRTUAL_ENV/bin/pip\" install numpy", "$PY -m pip install numpy", "~/v/bin/pip install numpy", "cd \"$D\" && v/bin/pip install numpy",
 		"export PATH=\"$PWD/.venv/bin:$PATH\"; pip install numpy", "PATH=$HOME/.local/bin:$PATH pip install numpy", "sh -c '. v/bin/activate; pip install numpy'",
 		"v/bin/npm install typescript",
+		"PATH=\"$PWD/v/bin:$PATH\" pip install numpy", "export PATH=$(pwd)/v/bin:\"$PATH\" && pip install numpy", "export PATH=/work/v/bin:$PATH; python -m pip install numpy", "env PATH=v/bin:$PATH pip install numpy",
+		"export PATH=/usr/local/bin:$PATH; pip install numpy", "PATH=$PWD/node_modules/.bin:$PATH pip install numpy",
+		"cd .venv/bin && ./pip install numpy", "cd v && bin/python -m pip install numpy",
+		"python3.12 -m pip install numpy", "pip3.12 install numpy", "pip3.11 install numpy", "pypy3 -m pip install numpy", "sudo python2 -m pip install numpy", ". v/bin/activate && python3.12 -m pip install numpy",
 	}
 }
 
@@ -348,11 +354,13 @@ func programLines() []string {
 		"npx eslint .", "cd app/src && npx vite build", "cd app && npx eslint . && cd \"$D\" && npx tsc", "cd \"$D\"; npx eslint", "cd /work/app && npx jest", "bunx eslint", "pnpm dlx tsc", "uvx ruff check .", "python -m uv tool run ruff", "pipx run -q ruff",
 		"npm install cowsay && npx cowsay hi", "pip install cowsay && npx cowsay hi", "pip install cowsay; uvx cowsay", "npx cowsay hi; npm install cowsay", "npm i x; npx pip install y", "npm i x; npx if", "npm i x; npx 'y z'", "npm i x; npx python -m pip install y",
 		"npx tsc@5", "npx typescript@5 tsc", "npx -c tsc", "npx $X", "npx > log tsc", "npx ./x", "npx @a/tsc", "echo `npx tsc \\`date\\``", "npm init tsc", "npx --version", "ls | xargs npx tsc", "npx",
+		"npx --offline tsc", "npx --prefer-offline --loglevel=error tsc", "bunx --bun tsc",
+		"npx prettier --check .", "cd app; npm exec -- ng build", "pipx run black .", "uvx prettier", "npx -p typescript ng", "npx prettier@3 .",
 	}
 }
 
 func programOffLines() []string {
-	return []string{"npx tsc", "npx cowsay", "npm exec eslint", "sh -c 'eval npx cowsay'"}
+	return []string{"npx tsc", "npx cowsay", "npm exec eslint", "sh -c 'eval npx cowsay'", "npx prettier ."}
 }
 
 func programFreeLines() []string {

@@ -102,10 +102,7 @@ func programOf(w word) string {
 		}
 		text = w.tail
 	}
-	name := path.Base(text)
-	for _, ending := range []string{".exe", ".cmd", ".bat"} {
-		name = strings.TrimSuffix(name, ending)
-	}
+	name := withoutEnding(path.Base(text))
 	if version(name, "pip") {
 		return "pip"
 	}
@@ -113,6 +110,24 @@ func programOf(w word) string {
 		return "python"
 	}
 	return name
+}
+
+// withoutEnding is a name without the ending of an executable file.
+func withoutEnding(name string) string {
+	for _, ending := range []string{".exe", ".cmd", ".bat"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	return name
+}
+
+// anyPython says whether a program's name does not tell which Python it is of: those of
+// Python 3 that the host is asked for by default.
+func anyPython(program word) bool {
+	switch withoutEnding(program.text) {
+	case "pip", "pip3", "python", "python3", "py":
+		return true
+	}
+	return false
 }
 
 // version says whether a name is another with a version or nothing behind.

@@ -304,11 +304,14 @@ func (r *reader) call(c *syntax.CallExpr, s *syntax.Stmt, p place, later []*synt
 	if !asks {
 		return
 	}
-	switch a.family {
-	case shell, evals:
+	switch {
+	case a.input:
+		r.input(a, s, p)
+		return
+	case a.family == shell, a.family == evals:
 		p.only[c] = r.nested(a, s, p)
 		return
-	case traps:
+	case a.family == traps:
 		if command, asks := r.hidden(a.script); asks {
 			r.refuseHidden(a, trapRefused(a, command))
 		}
@@ -320,6 +323,23 @@ func (r *reader) call(c *syntax.CallExpr, s *syntax.Stmt, p place, later []*synt
 		p.only[c] = plain && !slices.ContainsFunc(c.Assigns, func(a *syntax.Assign) bool {
 			return a.Value != nil && wordOf(p.text, a.Value).expands
 		})
+	}
+}
+
+// input looks into what a shell is given to read, where that stands in the line. It is
+// the shell's, and so nothing is taken out of it.
+func (r *reader) input(a ask, s *syntax.Stmt, p place) {
+	for _, redirect := range s.Redirs {
+		text := redirect.Hdoc
+		if redirect.Op == syntax.WordHdoc {
+			text = redirect.Word
+		}
+		if text == nil {
+			continue
+		}
+		if command, asks := r.mentioned(wordOf(p.text, text).raw); asks {
+			r.refuseHidden(a, hiddenRefused(a, command))
+		}
 	}
 }
 
@@ -421,11 +441,11 @@ func (r *reader) assigned(assigns []*syntax.Assign, p place) {
 		if a.Name == nil {
 			continue
 		}
-		r.setting(a.Name.Value)
-		// As every guide has it: PATH="$PWD/.venv/bin:$PATH".
-		if a.Name.Value == "PATH" && a.Value != nil && strings.Contains(strings.ToLower(wordOf(p.text, a.Value).raw), "env") {
-			r.activated, r.environment = true, ""
+		var value string
+		if a.Value != nil {
+			value = wordOf(p.text, a.Value).raw
 		}
+		r.setting(a.Name.Value, value)
 	}
 }
 
@@ -451,7 +471,7 @@ func (p place) environment(program word) string {
 	if program.expands || p.dir == nil || strings.HasPrefix(program.text, "~") {
 		return ""
 	}
-	dir := join(*p.dir, path.Dir(path.Dir(program.text)))
+	dir := join(*p.dir, path.Dir(program.text)+"/..")
 	if dir == unknownDir {
 		return ""
 	}

@@ -2,6 +2,7 @@ package packages
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -232,6 +233,31 @@ func TestRealNpm(t *testing.T) {
 			})
 		}
 	})
+}
+
+// TestRealTogether: of two packages, the failure names the one that cannot be had, and
+// nothing of the other is kept.
+func TestRealTogether(t *testing.T) {
+	for kind, add := range map[interpreter.Kind][]Spec{
+		interpreter.Python: {{Name: "helper"}, {Name: "No.Such-Thing"}},
+		interpreter.Node:   {{Name: "dep"}, {Name: "no-such-thing"}},
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			wants(t, string(kind))
+			s := local(t, newRegistry(t).environ()...)
+			if _, err := s.plan(Request{Kind: kind, Add: add}); err != nil {
+				t.Skip(err)
+			}
+			_, err := s.Install(t.Context(), Request{Kind: kind, Add: add})
+			f, ok := errors.AsType[*Failure](err)
+			if !ok || f.Reason != NoPackage || registry.Fold(f.Package) != "no-such-thing" {
+				t.Errorf("%+v", err)
+			}
+			if sets, err := os.ReadDir(s.sets()); err != nil || len(sets) > 0 {
+				t.Errorf("%d sets are kept: %v", len(sets), err)
+			}
+		})
+	}
 }
 
 // thorough reports whether every case is run: each costs a start of pip or npm. What is
