@@ -79,6 +79,10 @@ func surveys() map[string]app.Scripts {
 		"leaky": {Finders: []launch.Finder{
 			finder("native", sandbox.TierFull, native.CanaryRead+"a secret\n"+held), bare,
 		}},
+		"named": {Policy: sandbox.Policy{Backend: "landlock"}, Network: launch.Network{Domains: []string{"a.example"}}, Finders: []launch.Finder{
+			noNamespaces, finder("bwrap", sandbox.TierFull, held), finder("runc", sandbox.TierFull, held, sandbox.Domains),
+			finder("landlock", sandbox.TierWeak, held), bare,
+		}},
 		"preferred": {
 			Allowed: true, Policy: sandbox.Policy{Mode: sandbox.Preferred}, Network: launch.Network{Open: true},
 			Finders: []launch.Finder{noNamespaces, bare},
@@ -101,7 +105,7 @@ func codes() map[string]app.Code {
 // measured is what each host says otherwise.
 var measured = regexp.MustCompile(`, on \w+|with \d+ MiB free`)
 
-// TestDoctor compares what doctor says of four hosts with golden files.
+// TestDoctor compares what doctor says of some hosts with golden files.
 func TestDoctor(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a sandbox is tried with the program true, which this system has not")

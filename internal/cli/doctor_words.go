@@ -98,13 +98,22 @@ func sayRefused(w io.Writer, d app.Diagnosis) {
 	}
 	item(w, "NOT POSSIBLE HERE: "+reason)
 	for _, row := range d.Backends {
-		tier := row.Capabilities.Tier
-		switch _, fix := why(row.Problem); {
-		case fix != "":
-			item(w, fmt.Sprintf("What would help (%s): %s", row.Name, fix))
-		case row.Problem == nil && tier > sandbox.TierNone && tier < policy.Minimum:
-			item(w, fmt.Sprintf("%s is here and confines less: --%s %s would accept it.", row.Name, flagMinimum, tier))
+		if policy.Backend == "" || row.Name == policy.Backend {
+			sayHelp(w, policy, row)
+		} else if row.Problem == nil && row.Capabilities.Tier >= policy.Minimum && (d.Scripts.NetworkMode() != sandbox.NetworkProxied || row.Capabilities.Holds(sandbox.Domains)) {
+			item(w, fmt.Sprintf("What would help: %s is here and can do it: leave out --%s, or give it %s.", row.Name, flagBackend, row.Name))
 		}
+	}
+}
+
+// sayHelp says what would make a backend confine as asked.
+func sayHelp(w io.Writer, policy sandbox.Policy, row launch.Row) {
+	tier := row.Capabilities.Tier
+	switch _, fix := why(row.Problem); {
+	case fix != "":
+		item(w, fmt.Sprintf("What would help (%s): %s", row.Name, fix))
+	case row.Problem == nil && tier > sandbox.TierNone && tier < policy.Minimum:
+		item(w, fmt.Sprintf("%s is here and confines less: --%s %s would accept it.", row.Name, flagMinimum, tier))
 	}
 }
 

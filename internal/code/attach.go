@@ -62,17 +62,20 @@ func (a *Attachments) beside(exists func(name string) bool, files []llm.Attachme
 			taken = append(taken, fmt.Sprintf(takenFile, name, disclosure.Size(f.Size)))
 		}
 	}
-	var note []string
-	if len(taken) > 0 {
-		note = append(note, fmt.Sprintf(takenNote, strings.Join(taken, ", ")))
-	}
-	if len(left) > 0 {
-		note = append(note, fmt.Sprintf(leftNote, strings.Join(left, "; ")))
-	}
-	if len(note) == 0 {
+	return noteOf(strings.Join(taken, ", "), strings.Join(left, "; "))
+}
+
+// noteOf tells of the files that are in the working directory, and of those that are not.
+func noteOf(taken, left string) string {
+	switch {
+	case taken == "" && left == "":
 		return ""
+	case taken == "":
+		return "[" + fmt.Sprintf(leftAlone, left) + "]"
+	case left == "":
+		return "[" + fmt.Sprintf(takenNote, taken) + "]"
 	}
-	return "[" + strings.Join(note, " ") + "]"
+	return "[" + fmt.Sprintf(takenNote, taken) + " " + fmt.Sprintf(leftNote, left) + "]"
 }
 
 // Names are those of the files, in the order in which they came.

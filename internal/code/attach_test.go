@@ -77,7 +77,7 @@ func TestAttachments(t *testing.T) {
 		"",
 		"[Files of this message, in the working directory of the tools: image.png (5 bytes), broken.bin (1 byte). Not there: large.bin (4.0 KiB, and one file may have 2.0 KiB).]",
 		"[Files of this message, in the working directory of the tools: a-3.csv (4 bytes). Not there: more.txt (there may be 5 files).]",
-		"[Not there: gone.pdf (only its id was sent, and not the file).]",
+		"[Files of this message that are not in the working directory of the tools: gone.pdf (only its id was sent, and not the file).]",
 	}
 	if diff := cmp.Diff(want, notes); diff != "" {
 		t.Error(diff)

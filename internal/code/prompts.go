@@ -5,6 +5,7 @@ const (
 	takenNote = "Files of this message, in the working directory of the tools: %s."
 	takenFile = "%s (%s)"
 	leftNote  = "Not there: %s."
+	leftAlone = "Files of this message that are not in the working directory of the tools: %s."
 	// What follows the name is [llm.Attachment.Problem].
 	leftProblem = "%s (%s)"
 	leftCount   = "%s (there may be %d files)"

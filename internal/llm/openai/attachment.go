@@ -50,55 +50,65 @@ const (
 	noData     = "nothing was sent of it"
 )
 
+// longestScheme is how far into a text the colon of a URL's scheme is looked for.
+const longestScheme = 32
+
 func attachment(part jsontext.Value) (llm.Attachment, bool) {
 	kind, _ := wire.String(wire.Member(part, "type"))
 	body := wire.Member(part, kind)
+	if wire.IsNull(body) {
+		return llm.Attachment{}, false
+	}
 	switch kind {
 	case "file":
 		name, _ := wire.String(wire.Member(body, "filename"))
-		if id, _ := wire.String(wire.Member(body, "file_id")); id != "" && wire.IsNull(wire.Member(body, "file_data")) {
+		data := wire.Member(body, "file_data")
+		if id, _ := wire.String(wire.Member(body, "file_id")); id != "" && wire.IsNull(data) {
 			return llm.Attachment{Name: name, Problem: onlyID}, true
 		}
-		return encoded(name, "", wire.Member(body, "file_data"), true)
+		return encoded(name, "", data), true
 	case "image_url":
-		if len(body) > 0 && body[0] != '"' { // some clients leave the object out
+		if body[0] != '"' { // some clients leave the object out
 			body = wire.Member(body, "url")
 		}
-		if a, ok := encoded("", "", body, false); ok {
-			return a, true
-		}
-		link, _ := wire.String(body)
-		return llm.Attachment{MediaType: "image", Problem: onlyLink}, link != ""
+		return unlessEmpty(encoded("", "image", body)), true
 	case "input_audio":
 		format, _ := wire.String(wire.Member(body, "format"))
-		return encoded("", "audio/"+format, wire.Member(body, "data"), true)
+		return unlessEmpty(encoded("", "audio/"+format, wire.Member(body, "data"))), true
 	}
 	return llm.Attachment{}, false
 }
 
-// encoded is a file of a JSON string that holds a data URL, or base64 alone where
-// that is allowed.
-func encoded(name, media string, v jsontext.Value, plain bool) (llm.Attachment, bool) {
-	text, ok := wire.String(v)
-	switch {
-	case !ok:
-		return llm.Attachment{}, false
-	case text == "":
-		return llm.Attachment{Name: name, MediaType: media, Problem: noData}, true
+// unlessEmpty is a file that is nothing when it is empty: a picture or a sound is none
+// then, where a text may be.
+func unlessEmpty(a llm.Attachment) llm.Attachment {
+	if a.Problem == "" && a.Size == 0 {
+		return llm.Attachment{MediaType: a.MediaType, Problem: noData}
 	}
-	head, data, isURL := strings.Cut(text, ",")
-	rest, isData := cutFold(head, "data:")
-	switch {
-	case isURL && isData:
-		media, _, _ = strings.Cut(rest, ";")
-	case !plain:
-		return llm.Attachment{}, false
-	default:
-		head, data = ";base64", text
+	return a
+}
+
+// encoded is a file of a JSON string that holds a data URL, or base64 alone.
+func encoded(name, media string, v jsontext.Value) llm.Attachment {
+	a := llm.Attachment{Name: name, MediaType: media}
+	data, _ := wire.String(v)
+	isBase64, whole := true, true
+	switch rest, isData := cutFold(data, "data:"); {
+	case data == "":
+		a.Problem = noData
+		return a
+	case isData:
+		var head string
+		head, data, whole = strings.Cut(rest, ",")
+		media, _, _ = strings.Cut(head, ";")
+		a.MediaType = strings.ToLower(strings.TrimSpace(media))
+		isBase64 = strings.HasSuffix(strings.ToLower(head), ";base64")
+	case isLink(data):
+		a.Problem = onlyLink
+		return a
 	}
-	a := llm.Attachment{Name: name, MediaType: strings.ToLower(strings.TrimSpace(media))}
 	good := false
-	if strings.HasSuffix(strings.ToLower(head), ";base64") {
+	if isBase64 {
 		a.Size, good = scanBase64(data)
 		a.Data = func() ([]byte, error) { return decodeBase64(data) }
 	} else {
@@ -108,11 +118,15 @@ func encoded(name, media string, v jsontext.Value, plain bool) (llm.Attachment, 
 			return []byte(text), err
 		}
 	}
-	if !good {
-		return llm.Attachment{Name: a.Name, MediaType: a.MediaType, Problem: brokenData}, true
+	if !good || !whole {
+		return llm.Attachment{Name: a.Name, MediaType: a.MediaType, Problem: brokenData}
 	}
-	return a, true
+	return a
 }
+
+// isLink reports whether a text that is no data URL points at a file instead of holding
+// it: it has a scheme, and base64 has no colon.
+func isLink(text string) bool { return strings.Contains(text[:min(len(text), longestScheme)], ":") }
 
 // scanBase64 is how many bytes [decodeBase64] gives, and whether it can, without making
 // them.

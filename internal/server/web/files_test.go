@@ -115,7 +115,7 @@ func TestMissingFilesStayTold(t *testing.T) {
 	more := file("YQ=") + `,{"role":"assistant","content":"x"},` + file("YQ==")
 	for _, body := range []string{file("YQ="), more, more} {
 		answer(t, r.chat(t, `{"messages":[`+body+`]}`))
-		want := "[Not there: a.txt (what was sent of it cannot be decoded); image (only a link was sent, and not the file).]"
+		want := "[Files of this message that are not in the working directory of the tools: a.txt (what was sent of it cannot be decoded); image (only a link was sent, and not the file).]"
 		if got := r.tails(); got[0] != want {
 			t.Errorf("told: %q", got)
 		}

@@ -203,7 +203,7 @@ func (v visit) clean(name string) (string, error) {
 		err = wrong
 	}
 	if err != nil {
-		return "", &guard.PathError{Path: name, Err: errors.New(v.astray(name, err))}
+		return "", &guard.PathError{Path: tool.Clip(name), Err: errors.New(v.astray(name, err))}
 	}
 	return v.w.Shown(rel), nil
 }

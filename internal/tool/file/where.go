@@ -23,7 +23,10 @@ func because(err error) string {
 // astray is because for a file that may be one to make, and how it is named here.
 func (v visit) astray(name string, err error) string {
 	why := because(err)
-	if inside := v.inside(name, true); why == onlyRelative && inside != "" {
+	if why != onlyRelative {
+		return why
+	}
+	if inside := v.inside(name, true); inside != "" {
 		return fmt.Sprintf(writeItAs, why, v.name(inside))
 	}
 	return why
@@ -31,29 +34,53 @@ func (v visit) astray(name string, err error) string {
 
 // inside is the path of this workspace that is probably meant by one from the top of a
 // host, where a model thinks its work lies: the longest end of it that is a file here, or
-// with fresh that begins in a folder here, and else its last name. It is empty when
-// nothing fits.
+// with fresh that begins in a folder here, and else what is below the place where hosts
+// have such work. It is empty when nothing fits.
 func (v visit) inside(name string, fresh bool) string {
-	if rel, err := v.w.Resolve(name); err == nil {
+	rel, err := v.w.Resolve(name)
+	if err == nil || errors.Is(err, guard.ErrLong) {
 		return rel
 	}
 	names := strings.FieldsFunc(name, func(r rune) bool { return r == '/' || r == '\\' })
+	below := ""
 	for i := range names {
 		end, err := guard.Clean(strings.Join(names[i:], "/"))
 		if err != nil || end == "." {
 			continue
+		}
+		if i <= aboveWork(names) {
+			below = end
 		}
 		look := end
 		if fresh {
 			look = names[i]
 		}
 		info, err := v.root.Stat(look)
-		switch last := i == len(names)-1; {
-		case fresh && (last || err == nil && info.IsDir()), !fresh && err == nil && info.Mode().IsRegular():
+		last := i == len(names)-1
+		if err == nil && (!fresh && info.Mode().IsRegular() || fresh && !last && info.IsDir()) {
 			return end
 		}
 	}
+	if fresh {
+		return below
+	}
 	return ""
+}
+
+// aboveWork is how many names at the beginning of a path may be those of folders that a
+// host's work lies in: /repo, C:\repo, ~/project, /mnt/data, or /home/user/project.
+func aboveWork(names []string) int {
+	for at, name := range names {
+		switch {
+		case name == "home" || name == "Users":
+			return at + 3
+		case name == "mnt":
+			return at + 2
+		case name[len(name)-1] != ':' && name[0] != '~': // no drive, and no home
+			return at + 1
+		}
+	}
+	return len(names)
 }
 
 // nested is the note on a file that is to be made in a new folder that is called like

@@ -44,6 +44,14 @@ func TestWhereAnswers(t *testing.T) {
 	create("/fresh.py")
 	create("~root/fresh.py")
 	create(`C:\repo\src\fresh.py`)
+	create("/repo/package/fresh.py")
+	create("/home/user/project/package/fresh.py")
+	create("/mnt/data/package/fresh.py")
+	create(`C:\Users\me\project\package\fresh.py`)
+	create("~me/project/package/fresh.py")
+	create("/home/fresh.py")
+	create("/repo/package/src")
+	create("/notes:")
 	create("/..")
 	create("../main.py")
 	tell("write", b.call(WriteName, "path", "/repo/src/fresh.py", "content", "x\n"))
@@ -65,4 +73,23 @@ func TestAbsoluteInside(t *testing.T) {
 	b.want(b.patch("*** Update File: "+b.path("src/a.py"), "-x", "+y"), false, "such as src/a.py")
 	b.want(b.patch("*** Add File: "+b.path("new/b.py"), "+x"), false, "such as new/b.py")
 	b.holds("src/a.py", "x\n")
+}
+
+// TestLongPath: a path that no host opens is refused in few words, and without a look at
+// each of its folders: that would take minutes.
+func TestLongPath(t *testing.T) {
+	b := newRig(t)
+	long := "/" + strings.Repeat("a/", 300_000) + "b.py"
+	for _, r := range []journal.Result{
+		b.call(ReadName, "path", long),
+		b.call(WriteName, "path", long, "content", "x\n"),
+		b.call(EditName, "path", long, "old_string", "x", "new_string", "y"),
+		b.patch("*** Add File: "+long, "+x"),
+		b.patch("*** Update File: "+long[1:], "-x", "+y"),
+	} {
+		b.want(r, false, "longer than any host opens")
+		if len(r.Text) > 1000 {
+			t.Errorf("the answer has %d bytes: %.300s", len(r.Text), r.Text)
+		}
+	}
 }
