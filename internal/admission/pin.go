@@ -37,9 +37,8 @@ type PinOptions struct {
 // are sent to the same slot, where their beginning need not be read again.
 //
 // A slot is named with the member id_slot, behind the client's own members, in
-// requests of dialect [llm.OpenAIChat] only. None is named for a request that names
-// one itself, wants no cache or several choices, nor while a round could have to
-// wait for the slot.
+// an upstream of that kind. None is named for a request that names one itself, wants no
+// cache or several choices, nor while a round could have to wait for the slot.
 func Pin(p llm.Provider, o PinOptions) llm.Provider {
 	return &pinned{Provider: p, o: o, slots: &slots{rest: o.Rest}}
 }
@@ -96,7 +95,7 @@ func (p *pinned) wish(ctx context.Context, r *llm.Request, n int) wish {
 	if n == 0 {
 		return w
 	}
-	w.open = w.turn != nil && r.Dialect == llm.OpenAIChat && r.Options.Choices < 2
+	w.open = w.turn != nil && r.Options.Choices < 2
 	for _, m := range r.Rest {
 		switch m.Name {
 		case idSlot:
@@ -118,6 +117,6 @@ func (p *pinned) wish(ctx context.Context, r *llm.Request, n int) wish {
 // onSlot is r with a slot named; r stays as it is.
 func onSlot(r *llm.Request, id int) *llm.Request {
 	named := *r
-	named.Rest = append(slices.Clip(r.Rest), llm.Member{Name: idSlot, Value: strconv.AppendInt(nil, int64(id), 10)})
+	named.Added = append(slices.Clip(r.Added), llm.Member{Name: idSlot, Value: strconv.AppendInt(nil, int64(id), 10)})
 	return &named
 }

@@ -133,7 +133,7 @@ func (b *bench) close() {
 // slotOf is the slots that a request names, "-" for none.
 func slotOf(r *llm.Request) string {
 	var ids []string
-	for _, m := range r.Rest {
+	for _, m := range slices.Concat(r.Rest, r.Added) {
 		if m.Name == "id_slot" {
 			ids = append(ids, string(m.Value))
 		}
@@ -214,7 +214,7 @@ func TestUnnamed(t *testing.T) {
 		"with the cache":  {llm.Request{Dialect: llm.OpenAIChat, Rest: []llm.Member{member("cache_prompt", "true")}}, 8, "0"},
 		"without a cache": {llm.Request{Dialect: llm.OpenAIChat, Rest: []llm.Member{member("cache_prompt", "false")}}, 8, "-"},
 		"two choices":     {llm.Request{Dialect: llm.OpenAIChat, Options: llm.Options{Choices: 2}}, 8, "-"},
-		"other dialects":  {llm.Request{}, 8, "-"},
+		"other dialects":  {llm.Request{Dialect: llm.Anthropic}, 8, "0"},
 		"one of them":     {llm.Request{Dialect: llm.OpenAIChat}, 1, "-"},
 		"turned off":      {llm.Request{Dialect: llm.OpenAIChat}, 0, "-"},
 	} {
@@ -228,7 +228,7 @@ func TestUnnamed(t *testing.T) {
 			done := make(chan string, 1)
 			done <- "9"
 			r := c.r
-			r.Rest = slices.Grow(r.Rest, 4)
+			r.Added = slices.Grow(r.Added, 4)
 			before := r
 			for _, err := range admission.Pin(s, o).Stream(context.WithValue(ctx, endKey{}, done), &r) {
 				if err != nil {
@@ -238,7 +238,7 @@ func TestUnnamed(t *testing.T) {
 			if got := slotOf(<-s.got); got != c.want {
 				t.Errorf("slot %s, want %s", got, c.want)
 			}
-			if d := cmp.Diff(before, r); d != "" || slices.ContainsFunc(r.Rest[:cap(r.Rest)], func(m llm.Member) bool { return m.Name == "id_slot" }) {
+			if d := cmp.Diff(before, r); d != "" || slices.ContainsFunc(r.Added[:cap(r.Added)], func(m llm.Member) bool { return m.Name == "id_slot" }) {
 				t.Errorf("the caller's request was changed: %s", d)
 			}
 		})
@@ -337,6 +337,8 @@ func TestSlotsRace(t *testing.T) {
 type provider func(context.Context, *llm.Request, func(llm.Piece, error) bool)
 
 func (p provider) Dialect() llm.Dialect { return llm.OpenAIChat }
+
+func (p provider) Lost(*llm.Request) []string { return nil }
 
 func (p provider) Capabilities(context.Context, string) (llm.Capabilities, error) {
 	return llm.Capabilities{}, nil

@@ -20,7 +20,11 @@ func Canonical(m llm.Message) []string {
 		out = append(out, "call", c.ID, c.Name, canonicalArguments(c.Arguments))
 	}
 	for _, p := range m.Parts {
-		if p.Kind == llm.Other {
+		switch {
+		case p.Media != nil:
+			sum := sha256.Sum256([]byte(p.Media.DataURL()))
+			out = append(out, "media", hex.EncodeToString(sum[:]))
+		case p.Kind == llm.Other:
 			sum := sha256.Sum256(canonicalJSON(p.Raw.Bytes))
 			out = append(out, "media", hex.EncodeToString(sum[:]))
 		}

@@ -169,10 +169,10 @@ func (g *Gateway) Prepare(ctx context.Context, r Request) (*Turn, error) {
 	}
 	files := g.attach(&r, plan)
 	remembered := g.recall(ctx, &r, caller, plan)
-	r.Rest = g.sample(r, plan, caps)
-	t := &Turn{gateway: g, id: "turn_" + g.o.Host.NewID(), request: r, plan: plan, memory: remembered, warnings: plan.warnings}
+	r.Added = g.sample(r, plan, caps)
+	t := &Turn{gateway: g, id: "turn_" + g.o.Host.NewID(), request: r, plan: plan, memory: remembered, warnings: append(plan.warnings, g.lost(r.Request)...)}
 	t.start = journal.TurnStarted{
-		Model: r.Model, Dialect: r.Dialect, Rest: r.Rest, Options: r.Options, Caller: r.Tools,
+		Model: r.Model, Dialect: r.Dialect, Rest: r.Rest, Added: r.Added, Options: r.Options, Caller: r.Tools,
 		Bounds:        g.boundsOf(plan),
 		ResultsAsUser: !caps.Results,
 		Context:       caps.Context,
@@ -188,6 +188,22 @@ func (g *Gateway) Prepare(ctx context.Context, r Request) (*Turn, error) {
 	}
 	t.tools = t.toolset(caller)
 	return t, nil
+}
+
+// mostLost is how many things a warning names that the upstream is not told of.
+const mostLost = 8
+
+// lost warns of what the upstream's dialect cannot carry.
+func (g *Gateway) lost(r *llm.Request) []string {
+	lost := g.o.Provider.Lost(r)
+	if len(lost) == 0 {
+		return nil
+	}
+	more := ""
+	if n := len(lost) - mostLost; n > 0 {
+		lost, more = lost[:mostLost], fmt.Sprintf(" and %d more", n)
+	}
+	return []string{"the upstream's dialect cannot carry " + strings.Join(lost, ", ") + more}
 }
 
 // disclose renders what the model is told.

@@ -53,28 +53,24 @@ func (r *Request) tellNotes() {
 	}
 }
 
-// sample adds what a turn with code work asks of the sampler where the client does not
+// sample is what a turn with code work asks of the sampler where the client does not
 // say: no penalty on tokens that come again, if the upstream has one by itself, because
 // code repeats them for good reason; and the operator's temperature (seed 1, "Measured
 // against Codex and Claude Code"; B1 18.5). Nothing that the client sent is changed; a
 // null, by which it leaves the value to others, is not sent beside a value.
 func (g *Gateway) sample(r Request, plan selection, caps llm.Capabilities) []llm.Member {
-	rest := r.Rest
-	add := func(name, value string) {
-		if slices.ContainsFunc(rest, func(m llm.Member) bool { return strings.EqualFold(m.Name, name) && string(m.Value) != "null" }) {
-			return
-		}
-		rest = slices.DeleteFunc(slices.Clone(rest), func(m llm.Member) bool { return strings.EqualFold(m.Name, name) })
-		rest = append(rest, llm.Member{Name: name, Value: jsontext.Value(value)})
-	}
 	if !plan.code {
-		return rest
+		return nil
 	}
-	if caps.Penalty != "" {
-		add(caps.Penalty, "1.0")
+	var added []llm.Member
+	said := func(name string) bool {
+		return slices.ContainsFunc(r.Rest, func(m llm.Member) bool { return strings.EqualFold(m.Name, name) && string(m.Value) != "null" })
 	}
-	if g.o.Temperature != nil {
-		add("temperature", strconv.FormatFloat(*g.o.Temperature, 'g', -1, 64))
+	if caps.Penalty != "" && r.Options.RepeatPenalty == nil && !said(caps.Penalty) {
+		added = append(added, llm.Member{Name: caps.Penalty, Value: jsontext.Value("1.0")})
 	}
-	return rest
+	if g.o.Temperature != nil && r.Options.Temperature == nil && !said("temperature") {
+		added = append(added, llm.Member{Name: "temperature", Value: strconv.AppendFloat(nil, *g.o.Temperature, 'g', -1, 64)})
+	}
+	return added
 }

@@ -16,23 +16,28 @@ func member(name, value string) llm.Member {
 	return llm.Member{Name: name, Value: jsontext.Value(value)}
 }
 
-// TestSample: what is added to a request stands behind what the client sent, which is
-// left as it was, for whoever else holds it.
+// TestSample: what is added stands apart from what the client sent, and only where the
+// client says nothing, in whatever dialect.
 func TestSample(t *testing.T) {
 	warm := 0.25
 	g := New(Options{Temperature: &warm})
 	caps := llm.Capabilities{Penalty: "repeat_penalty"}
-	client := append(make([]llm.Member, 0, 8), member("temperature", "null"), member("seed", "1"))
-	got := g.sample(Request{Request: &llm.Request{Rest: client}}, selection{code: true}, caps)
-	want := []llm.Member{member("seed", "1"), member("repeat_penalty", "1.0"), member("temperature", "0.25")}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]llm.Member{member("temperature", "null"), member("seed", "1")}, client); diff != "" {
-		t.Errorf("the client's members: %s", diff)
-	}
-	if got := g.sample(Request{Request: &llm.Request{Rest: client}}, selection{}, caps); len(got) != 2 {
-		t.Errorf("without code: %v", got)
+	both := []llm.Member{member("repeat_penalty", "1.0"), member("temperature", "0.25")}
+	for name, tt := range map[string]struct {
+		request llm.Request
+		code    bool
+		want    []llm.Member
+	}{
+		"nothing":      {llm.Request{}, true, both},
+		"without code": {llm.Request{}, false, nil},
+		"nulls":        {llm.Request{Rest: []llm.Member{member("temperature", "null")}}, true, both},
+		"another case": {llm.Request{Rest: []llm.Member{member("Repeat_Penalty", "2"), member("seed", "1")}}, true, both[1:]},
+		"neutral":      {llm.Request{Options: llm.Options{Temperature: &warm, RepeatPenalty: &warm}}, true, nil},
+	} {
+		got := g.sample(Request{Request: &tt.request}, selection{code: tt.code}, caps)
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

@@ -96,6 +96,8 @@ type TurnStarted struct {
 	Dialect llm.Dialect  `json:"dialect,omitzero"`
 	Rest    []llm.Member `json:"rest,omitzero"`
 	Options llm.Options  `json:"options,omitzero"`
+	// Added are those that the host adds (see [llm.Request]).
+	Added []llm.Member `json:"added,omitzero"`
 	// Caller lists the tools that the caller brought and will answer itself.
 	Caller []llm.Declaration `json:"caller,omitzero"`
 	// Block is the text put behind the leading system or developer message, or

@@ -29,11 +29,15 @@ var update = flag.Bool("update", false, "write the golden files that are missing
 // tests of turn.
 const facts = "testdata/journals"
 
+// newest names the journal that holds every field as the types have them now. Give it a
+// new name when a field is added.
+const newest = "dialects"
+
 // TestFactsAreReadForEver: no member of a stored fact was renamed, given up, or read as
 // another one. A round trip would not show that.
 func TestFactsAreReadForEver(t *testing.T) {
 	if *update {
-		writeNew(t, filepath.Join(facts, "v1", "every-field.jsonl"), everyField(t))
+		writeNew(t, filepath.Join(facts, "v1", newest+".jsonl"), everyField(t))
 	}
 	files, err := filepath.Glob(filepath.Join(facts, "v*", "*.jsonl"))
 	if err != nil || len(files) == 0 {

@@ -28,16 +28,26 @@ func every() []journal.Data {
 	call := llm.Call{ID: "c1", Name: "skills_read", Arguments: `{"skill":"pdf"}`, Rescued: true}
 	raw := llm.Raw{Dialect: llm.OpenAIChat, Bytes: jsontext.Value(`{"role":"user"}`)}
 	message := llm.Message{
-		Role: llm.Assistant, CallID: "c0", Parts: []llm.Part{{Kind: llm.Text, Text: "hi", Raw: raw}},
-		Calls: []llm.Call{call}, Raw: raw, Tail: "tail",
+		Role: llm.Assistant, CallID: "c0",
+		Parts: []llm.Part{
+			{Kind: llm.Text, Text: "hi", Raw: raw},
+			{Kind: llm.File, Media: &llm.Media{Type: "text/plain", Name: "a.txt", Data: "aGk=", URL: "https://files.test/a"}},
+		},
+		Calls: []llm.Call{call}, Raw: raw, Tail: "tail", Joined: true,
 	}
-	tool := llm.Declaration{Name: "n", Description: "d", Parameters: jsontext.Value(`{"type":"object"}`), Raw: raw}
+	tool := llm.Declaration{Name: "n", Description: "d", Parameters: jsontext.Value(`{"type":"object"}`), Special: true, Raw: raw}
+	whole, number, many, yes := 1.0, 40, int64(7), true
 	return []journal.Data{
 		journal.MessagesAdded{Entries: []journal.Entry{{ID: "n1", Message: message}}},
 		journal.TurnStarted{
-			Model: "m", Dialect: llm.OpenAIChat, Rest: []llm.Member{{Name: "stop", Value: jsontext.Value(`["x"]`)}},
-			Options: llm.Options{Choice: llm.ChoiceRequired, Structured: true, MaxTokens: 512, Choices: 2},
-			Caller:  []llm.Declaration{tool}, Block: "b", Bounds: journal.Bounds{Rounds: 8, Calls: 7},
+			Model: "m", Dialect: llm.OpenAIChat, Rest: []llm.Member{{Name: "stop", Value: jsontext.Value(`["x"]`), Neutral: true}},
+			Options: llm.Options{
+				Choice: llm.ChoiceNamed, Function: "f", Structured: true, Schema: jsontext.Value(`{"type": "object"}`), MaxTokens: 512, Choices: 2,
+				Temperature: &whole, TopP: &whole, TopK: &number, Seed: &many, Stop: []string{"x"},
+				FrequencyPenalty: &whole, PresencePenalty: &whole, RepeatPenalty: &whole, Parallel: &yes, Effort: "low",
+			},
+			Added:  []llm.Member{{Name: "id_slot", Value: jsontext.Value("3"), Neutral: true}},
+			Caller: []llm.Declaration{tool}, Block: "b", Bounds: journal.Bounds{Rounds: 8, Calls: 7},
 			ResultsAsUser: true, Context: 8192, Snapshot: "s",
 		},
 		journal.TurnResumed{},
@@ -50,7 +60,7 @@ func every() []journal.Data {
 			ID: "g", Node: "n2", Handlers: []journal.Handler{journal.Host, journal.Caller},
 			Reply: llm.Reply{
 				Message: message, Finish: llm.FinishCalls, Model: "m",
-				Usage: llm.Usage{Input: 1, Output: 2, Total: 3, Cached: 4, Reasoning: 5},
+				Usage: llm.Usage{Input: 1, Output: 2, Total: 3, Cached: 4, Written: 6, Reasoning: 5},
 			},
 		},
 		journal.GenerateFailed{ID: "g", Error: "e", Overflow: true, Limit: 4096},

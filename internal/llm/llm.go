@@ -24,8 +24,12 @@ import (
 // Dialect names a wire format.
 type Dialect string
 
-// OpenAIChat is the OpenAI Chat Completions format.
-const OpenAIChat Dialect = "openai.chat"
+// The dialects that a provider speaks.
+const (
+	OpenAIChat Dialect = "openai.chat"
+	Anthropic  Dialect = "anthropic.messages"
+	Ollama     Dialect = "ollama.chat"
+)
 
 // Raw is a value exactly as it stood on the wire.
 type Raw struct {
@@ -60,6 +64,10 @@ type Message struct {
 	// renders it after a blank line and leaves every other byte of Raw alone
 	// (seed 1, "Prompt injection and the KV prefix cache").
 	Tail string `json:"tail,omitzero"`
+	// Joined says that on the wire the message and the one before it are one: a dialect
+	// whose results of calls stand inside a user's message has several of ours in one.
+	// Raw holds the message's own piece of it then.
+	Joined bool `json:"joined,omitzero"`
 }
 
 // PartKind says what a [Part] holds.
@@ -69,6 +77,8 @@ type PartKind string
 const (
 	Text      PartKind = "text"
 	Reasoning PartKind = "reasoning"
+	Image     PartKind = "image"
+	File      PartKind = "file"  // a document, a sound, any other file
 	Other     PartKind = "other" // anything that only its own dialect can carry
 )
 
@@ -76,7 +86,9 @@ const (
 type Part struct {
 	Kind PartKind `json:"kind"`
 	Text string   `json:"text,omitzero"`
-	Raw  Raw      `json:"raw,omitzero"`
+	// Media is set on [Image] and [File].
+	Media *Media `json:"media,omitzero"`
+	Raw   Raw    `json:"raw,omitzero"`
 }
 
 // TextMessage is a message of one text part.
@@ -116,7 +128,10 @@ type Declaration struct {
 	Description string `json:"description,omitzero"`
 	// Parameters is a JSON Schema of type object.
 	Parameters jsontext.Value `json:"parameters,omitzero"`
-	Raw        Raw            `json:"raw,omitzero"`
+	// Special marks a tool that is no function with a schema: only its own dialect can
+	// declare it.
+	Special bool `json:"special,omitzero"`
+	Raw     Raw  `json:"raw,omitzero"`
 }
 
 // ChoiceMode is what a request allows a model to do with its tools.
@@ -132,16 +147,38 @@ const (
 	ChoiceOther    ChoiceMode = "other" // a form that only the dialect understands
 )
 
-// Options are those of a client's settings that the host acts on. Everything
-// else travels in [Request.Rest].
+// Options are a client's settings in neutral form: those that the host acts on, and those
+// that more than one dialect has. A door fills them whatever the upstream speaks; a
+// provider reads them only of a request of another dialect. What is nil or zero was not
+// said.
 type Options struct {
 	Choice ChoiceMode `json:"choice,omitzero"`
-	// Structured is set when the reply must be JSON of a given form.
-	Structured bool `json:"structured,omitzero"`
+	// Function is the tool that [ChoiceNamed] names.
+	Function string `json:"function,omitzero"`
+	// Structured is set when the reply must be JSON of a given form; Schema is that form,
+	// and empty when any object will do.
+	Structured bool           `json:"structured,omitzero"`
+	Schema     jsontext.Value `json:"schema,omitzero"`
 	// MaxTokens bounds the reply; 0 when the client set no bound.
 	MaxTokens int `json:"max_tokens,omitzero"`
 	// Choices is how many alternatives are asked for; 0 and 1 are the same.
 	Choices int `json:"choices,omitzero"`
+
+	Temperature      *float64 `json:"temperature,omitzero"`
+	TopP             *float64 `json:"top_p,omitzero"`
+	TopK             *int     `json:"top_k,omitzero"`
+	Seed             *int64   `json:"seed,omitzero"`
+	Stop             []string `json:"stop,omitzero"`
+	FrequencyPenalty *float64 `json:"frequency_penalty,omitzero"`
+	PresencePenalty  *float64 `json:"presence_penalty,omitzero"`
+	// RepeatPenalty is what local servers multiply the odds of tokens that come again
+	// with; 1 is none.
+	RepeatPenalty *float64 `json:"repeat_penalty,omitzero"`
+	// Parallel: the model may write several calls in one reply.
+	Parallel *bool `json:"parallel,omitzero"`
+	// Effort is how much the model thinks before it answers: one of "none", "minimal",
+	// "low", "medium", "high" and "xhigh", in that order.
+	Effort string `json:"effort,omitzero"`
 }
 
 // Member is one member of a client's request object.
@@ -150,6 +187,9 @@ type Member struct {
 	// Value is empty where the provider writes the member itself: messages and
 	// tools keep their places in the client's order that way.
 	Value jsontext.Value `json:"value,omitzero"`
+	// Neutral: the request's neutral fields say the same, so that nothing is lost where
+	// the member itself cannot go.
+	Neutral bool `json:"neutral,omitzero"`
 }
 
 // Request is one generation to ask for.
@@ -163,19 +203,28 @@ type Request struct {
 	// Rest holds the client's members in their order, in dialect Dialect.
 	Dialect Dialect
 	Rest    []Member
-	// Header holds headers of the client that an upstream may see. It is never
-	// stored.
+	// Added are members in the provider's own dialect that the host adds for the sampler.
+	// One that the client says too stays the client's, unless that is null.
+	Added []Member
+	// Header holds headers of the client that an upstream may see, its credential always
+	// as "Authorization: Bearer". It is never stored. A provider of another dialect than
+	// Dialect sends none but the credential.
 	Header http.Header
 }
+
+// Authorization is the header of a client's credential in [Request.Header].
+const Authorization = "Authorization"
 
 // Finish says why a generation ended.
 type Finish string
 
-// The reasons that the machine tells apart. A provider passes any other through.
+// The reasons that more than one dialect has. A provider passes any other through as its
+// upstream wrote it, and a door writes one that its dialect has not as [FinishStop].
 const (
-	FinishStop   Finish = "stop"
-	FinishCalls  Finish = "tool_calls"
-	FinishLength Finish = "length"
+	FinishStop    Finish = "stop"
+	FinishCalls   Finish = "tool_calls"
+	FinishLength  Finish = "length"
+	FinishRefused Finish = "content_filter" // the upstream would not answer
 )
 
 // Usage counts tokens. Fields that an upstream does not report stay 0.
@@ -184,6 +233,7 @@ type Usage struct {
 	Output    int64 `json:"output,omitzero"`
 	Total     int64 `json:"total,omitzero"`
 	Cached    int64 `json:"cached,omitzero"`    // of Input, read from a cache
+	Written   int64 `json:"written,omitzero"`   // of Input, written to a cache
 	Reasoning int64 `json:"reasoning,omitzero"` // of Output
 }
 
@@ -191,7 +241,7 @@ type Usage struct {
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
 		Input: u.Input + v.Input, Output: u.Output + v.Output, Total: u.Total + v.Total,
-		Cached: u.Cached + v.Cached, Reasoning: u.Reasoning + v.Reasoning,
+		Cached: u.Cached + v.Cached, Written: u.Written + v.Written, Reasoning: u.Reasoning + v.Reasoning,
 	}
 }
 
@@ -273,6 +323,10 @@ type Provider interface {
 	Capabilities(ctx context.Context, model string) (Capabilities, error)
 	// Models lists what the upstream offers.
 	Models(ctx context.Context) ([]Model, error)
+	// Lost names what of a request the upstream is not told of, in a few words for its
+	// client, such as `the member "logit_bias"` or "images"; see [Request.Lost]. Nothing
+	// of a request of the provider's own dialect is lost.
+	Lost(r *Request) []string
 	// Stream asks for one generation. The last piece has Reply set; the ids of its calls
 	// are not empty and differ. An error is
 	// the last element; [*StatusError] is what an upstream itself answered. The

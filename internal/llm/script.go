@@ -91,6 +91,9 @@ func (s *Script) Dialect() Dialect { return "" }
 // Capabilities are those that the test set.
 func (s *Script) Capabilities(context.Context, string) (Capabilities, error) { return s.Caps, nil }
 
+// Lost is nothing: a script hears all.
+func (s *Script) Lost(*Request) []string { return nil }
+
 // Models lists the one model that a script is.
 func (s *Script) Models(context.Context) ([]Model, error) { return []Model{{ID: "script"}}, nil }
 

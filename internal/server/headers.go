@@ -3,6 +3,8 @@ package server
 import (
 	"net/http"
 	"strings"
+
+	"github.com/metier-run/metier/internal/llm"
 )
 
 // Headers of our own on chat routes.
@@ -25,4 +27,17 @@ func SkillsIn(h http.Header) []string {
 		}
 	}
 	return names
+}
+
+// Credential is what a client presents to an upstream, as [llm.Request] has it: some SDKs
+// send a key in a header of their own. It is empty where there is none, as it is where the
+// server has keys: those end there.
+func Credential(h http.Header) string {
+	if v := h.Get(llm.Authorization); v != "" {
+		return v
+	}
+	if v := strings.TrimSpace(h.Get("X-Api-Key")); v != "" {
+		return "Bearer " + v
+	}
+	return ""
 }

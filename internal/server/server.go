@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -28,8 +29,11 @@ type Door interface {
 	Routes() map[string]http.Handler
 	// Refuse writes an error in the door's dialect.
 	Refuse(w http.ResponseWriter, r *http.Request, err error)
-	// Owns reports whether errors below a path are written by this door.
-	Owns(path string) bool
+	// Owns reports whether a request is this door's to refuse where nothing answers it,
+	// and to answer where another door has the same route: vendors share paths, and what
+	// tells them apart is in the header. The first door of [Options.Doors] that owns it
+	// wins. It does not read the body.
+	Owns(r *http.Request) bool
 }
 
 // Options set up a [Server].
@@ -56,16 +60,39 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{options: o}
 	mux := http.NewServeMux()
-	for _, d := range o.Doors {
-		for pattern, h := range d.Routes() {
-			mux.Handle(pattern, h)
-		}
+	for pattern, h := range routes(o.Doors) {
+		mux.Handle(pattern, h)
 	}
 	mux.HandleFunc("GET /{$}", s.root)
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	s.handler = s.identify(s.tellRefusals(s.protect(s.guardHost(s.bound(s.fallback(mux))))))
 	return s
+}
+
+// routes are those of all doors. What several have goes to the one that owns a request,
+// and if none does to the last.
+func routes(doors []Door) map[string]http.Handler {
+	all := map[string]http.Handler{}
+	for _, d := range slices.Backward(doors) {
+		for pattern, h := range d.Routes() {
+			if other := all[pattern]; other != nil {
+				h = either(d, h, other)
+			}
+			all[pattern] = h
+		}
+	}
+	return all
+}
+
+func either(d Door, own, other http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if d.Owns(r) {
+			own.ServeHTTP(w, r)
+			return
+		}
+		other.ServeHTTP(w, r)
+	})
 }
 
 // ServeHTTP answers one request.
@@ -182,7 +209,7 @@ func (p *statusProbe) WriteHeader(int)             {}
 // skills": each prefix has its own convention).
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	for _, d := range s.options.Doors {
-		if d.Owns(r.URL.Path) {
+		if d.Owns(r) {
 			d.Refuse(w, r, err)
 			return
 		}

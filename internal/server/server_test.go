@@ -35,11 +35,48 @@ func (d door) Routes() map[string]http.Handler {
 	return routes
 }
 
-func (d door) Owns(path string) bool { return strings.HasPrefix(path, "/v1/") }
+func (d door) Owns(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v1/") }
 
 func (d door) Refuse(w http.ResponseWriter, _ *http.Request, err error) {
 	e := fault.From(err)
 	server.WriteJSON(w, e.Code.Status(), map[string]string{"door": e.Message})
+}
+
+// vendor is a door that shares its paths with another: the header tells whose a request is.
+type vendor struct{ door }
+
+func (vendor) Owns(r *http.Request) bool { return r.Header.Get("Vendor-Version") != "" }
+
+func (vendor) Refuse(w http.ResponseWriter, _ *http.Request, err error) {
+	server.WriteJSON(w, fault.From(err).Code.Status(), map[string]string{"vendor": "no"})
+}
+
+// TestSharedRoutes: two doors may have one route; who owns the request answers it, and
+// refuses what nobody answers.
+func TestSharedRoutes(t *testing.T) {
+	says := func(what string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, what) }
+	}
+	o := options(door{"GET /v1/models": says("door"), "GET /v1/own": says("door")}, false)
+	o.Doors = append([]server.Door{vendor{door{"GET /v1/models": says("vendor")}}}, o.Doors...)
+	s := server.New(o)
+	for _, c := range []struct{ path, version, want string }{
+		{"/v1/models", "1", "vendor"},
+		{"/v1/models", "", "door"},
+		{"/v1/own", "1", "door"},
+		{"/v1/none", "1", `{"vendor":"no"}`},
+		{"/v1/none", "", `{"door":"there is nothing at GET /v1/none"}`},
+	} {
+		r := httptest.NewRequest(http.MethodGet, c.path, nil)
+		if c.version != "" {
+			r.Header.Set("Vendor-Version", c.version)
+		}
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		if got := w.Body.String(); got != c.want {
+			t.Errorf("%s with version %q: %s, want %s", c.path, c.version, got, c.want)
+		}
+	}
 }
 
 func options(d door, loopback bool) server.Options {

@@ -26,7 +26,7 @@ func (d watchers) Routes() map[string]http.Handler {
 }
 
 func (watchers) Refuse(http.ResponseWriter, *http.Request, error) {}
-func (watchers) Owns(string) bool                                 { return false }
+func (watchers) Owns(*http.Request) bool                          { return false }
 
 // TestWatching: who only watches is let go of when the server begins to stop, by an end
 // and not by a cut, and the server does not wait for the time that open turns get.

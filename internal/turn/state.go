@@ -289,6 +289,7 @@ func (s State) Request() *llm.Request {
 		Options:  s.start.Options,
 		Dialect:  s.start.Dialect,
 		Rest:     s.start.Rest,
+		Added:    s.start.Added,
 	}
 	if n := len(s.start.Caller) + len(s.offer.Declared); n > 0 {
 		r.Tools = append(append(make([]llm.Declaration, 0, n), s.start.Caller...), s.offer.Declared...)

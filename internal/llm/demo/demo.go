@@ -36,6 +36,9 @@ var _ llm.Provider = Provider{}
 // Dialect is empty: the stand-in reads decoded messages.
 func (Provider) Dialect() llm.Dialect { return "" }
 
+// Lost is nothing that would change what the stand-in answers.
+func (Provider) Lost(*llm.Request) []string { return nil }
+
 // Capabilities are those of a model that carries everything; its window has no
 // known size.
 func (Provider) Capabilities(context.Context, string) (llm.Capabilities, error) {

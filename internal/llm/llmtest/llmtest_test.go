@@ -26,6 +26,8 @@ type fake struct {
 
 func (f *fake) Dialect() llm.Dialect { return "" }
 
+func (f *fake) Lost(*llm.Request) []string { return nil }
+
 func (f *fake) Capabilities(context.Context, string) (llm.Capabilities, error) {
 	return llm.Capabilities{}, nil
 }

@@ -58,6 +58,10 @@ func (a *Assembly) Call(d llm.CallDelta) {
 		a.calls = append(a.calls, assembledCall{index: d.Index})
 	}
 	call := &a.calls[i]
+	if d.Raw == nil {
+		call.neutral(d)
+		return
+	}
 	for c := wire.Object(d.Raw); c.Next(); {
 		switch {
 		case c.Is("index") || wire.IsNull(c.Value):
@@ -71,6 +75,17 @@ func (a *Assembly) Call(d llm.CallDelta) {
 			call.members.replace(c.Name, c.Value)
 		}
 	}
+}
+
+// neutral takes a fragment that has no wire form of this dialect.
+func (c *assembledCall) neutral(d llm.CallDelta) {
+	if d.ID != "" {
+		c.members.replace([]byte("id"), wire.AppendString(nil, d.ID))
+	}
+	name, _ := wire.Contents(wire.AppendString(nil, d.Name))
+	c.name = append(c.name, name...)
+	arguments, _ := wire.Contents(wire.AppendString(nil, d.Arguments))
+	c.arguments = append(c.arguments, arguments...)
 }
 
 func (c *assembledCall) function(v jsontext.Value) {

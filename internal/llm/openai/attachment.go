@@ -2,7 +2,6 @@ package openai
 
 import (
 	"bytes"
-	"encoding/base64"
 	"net/url"
 	"strings"
 
@@ -42,14 +41,6 @@ func mayAttach(b []byte) bool {
 	return false
 }
 
-// Why a file cannot be had.
-const (
-	onlyID     = "only its id was sent, and not the file"
-	onlyLink   = "only a link was sent, and not the file"
-	brokenData = "what was sent of it cannot be decoded"
-	noData     = "nothing was sent of it"
-)
-
 // longestScheme is how far into a text the colon of a URL's scheme is looked for.
 const longestScheme = 32
 
@@ -64,7 +55,7 @@ func attachment(part jsontext.Value) (llm.Attachment, bool) {
 		name, _ := wire.String(wire.Member(body, "filename"))
 		data := wire.Member(body, "file_data")
 		if id, _ := wire.String(wire.Member(body, "file_id")); id != "" && wire.IsNull(data) {
-			return llm.Attachment{Name: name, Problem: onlyID}, true
+			return llm.Attachment{Name: name, Problem: llm.OnlyID}, true
 		}
 		return encoded(name, "", data), true
 	case "image_url":
@@ -83,7 +74,7 @@ func attachment(part jsontext.Value) (llm.Attachment, bool) {
 // then, where a text may be.
 func unlessEmpty(a llm.Attachment) llm.Attachment {
 	if a.Problem == "" && a.Size == 0 {
-		return llm.Attachment{MediaType: a.MediaType, Problem: noData}
+		return llm.Attachment{MediaType: a.MediaType, Problem: llm.NoData}
 	}
 	return a
 }
@@ -95,7 +86,7 @@ func encoded(name, media string, v jsontext.Value) llm.Attachment {
 	isBase64, whole := true, true
 	switch rest, isData := cutFold(data, "data:"); {
 	case data == "":
-		a.Problem = noData
+		a.Problem = llm.NoData
 		return a
 	case isData:
 		var head string
@@ -104,13 +95,13 @@ func encoded(name, media string, v jsontext.Value) llm.Attachment {
 		a.MediaType = strings.ToLower(strings.TrimSpace(media))
 		isBase64 = strings.HasSuffix(strings.ToLower(head), ";base64")
 	case isLink(data):
-		a.Problem = onlyLink
+		a.Problem = llm.OnlyLink
 		return a
 	}
 	good := false
 	if isBase64 {
-		a.Size, good = scanBase64(data)
-		a.Data = func() ([]byte, error) { return decodeBase64(data) }
+		a.Size, good = llm.ScanBase64(data)
+		a.Data = func() ([]byte, error) { return llm.DecodeBase64(data) }
 	} else {
 		a.Size, good = int64(len(data)), goodEscapes(data)
 		a.Data = func() ([]byte, error) {
@@ -119,7 +110,7 @@ func encoded(name, media string, v jsontext.Value) llm.Attachment {
 		}
 	}
 	if !good || !whole {
-		return llm.Attachment{Name: a.Name, MediaType: a.MediaType, Problem: brokenData}
+		return llm.Attachment{Name: a.Name, MediaType: a.MediaType, Problem: llm.BrokenData}
 	}
 	return a
 }
@@ -127,26 +118,6 @@ func encoded(name, media string, v jsontext.Value) llm.Attachment {
 // isLink reports whether a text that is no data URL points at a file instead of holding
 // it: it has a scheme, and base64 has no colon.
 func isLink(text string) bool { return strings.Contains(text[:min(len(text), longestScheme)], ":") }
-
-// scanBase64 is how many bytes [decodeBase64] gives, and whether it can, without making
-// them.
-func scanBase64(text string) (size int64, ok bool) {
-	n, padding := int64(0), int64(0)
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c == '\r', c == '\n', c == ' ':
-		case c == '=':
-			padding++
-		case padding > 0:
-			return 0, false
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '+', c == '/', c == '-', c == '_':
-			n++
-		default:
-			return 0, false
-		}
-	}
-	return n * 3 / 4, n%4 != 1 && (padding == 0 || padding < 3 && (n+padding)%4 == 0)
-}
 
 // goodEscapes reports whether each % of a data URL stands before two digits.
 func goodEscapes(text string) bool {
@@ -171,15 +142,4 @@ func cutFold(s, prefix string) (string, bool) {
 		return s, false
 	}
 	return s[len(prefix):], true
-}
-
-// decodeBase64 reads base64 as clients write it: with the alphabet of URLs as well,
-// with line ends, and without padding. Padding that is there must be the one that is
-// missing: with another one, something was cut off.
-func decodeBase64(text string) ([]byte, error) {
-	text = strings.NewReplacer("-", "+", "_", "/", "\r", "", "\n", "", " ", "").Replace(text)
-	if strings.HasSuffix(text, "=") {
-		return base64.StdEncoding.DecodeString(text)
-	}
-	return base64.RawStdEncoding.DecodeString(text)
 }

@@ -95,8 +95,8 @@ func FuzzScanBase64(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		size, ok := scanBase64(text)
-		data, err := decodeBase64(text)
+		size, ok := llm.ScanBase64(text)
+		data, err := llm.DecodeBase64(text)
 		if ok != (err == nil) || ok && size != int64(len(data)) {
 			t.Errorf("%q: the look says %d, %v, and the decoder %d, %v", text, size, ok, len(data), err)
 		}

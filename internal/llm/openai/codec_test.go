@@ -77,7 +77,7 @@ func TestEncodeKeepsBytes(t *testing.T) {
 		if c.change != nil {
 			c.change(r.Request)
 		}
-		if diff := cmp.Diff(c.want, string(encodeRequest(r.Request))); diff != "" {
+		if diff := cmp.Diff(c.want, string(encodeRequest(r.Request, false))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}
@@ -155,14 +155,14 @@ func TestDecodeRequestReads(t *testing.T) {
 	if got := string(r.Take("skills")); got != `["pdf"]` || r.Take("skills") != nil {
 		t.Errorf("Take(skills) = %s, and then it must be gone", got)
 	}
-	if strings.Contains(string(encodeRequest(r.Request)), "skills") {
+	if strings.Contains(string(encodeRequest(r.Request, false)), "skills") {
 		t.Error("a member that was taken went upstream")
 	}
 	for in, want := range map[string]llm.ChoiceMode{
 		`"auto"`: llm.ChoiceAuto, `"none"`: llm.ChoiceNone, `"required"`: llm.ChoiceRequired, `null`: llm.ChoiceUnset,
 		`{"type":"allowed_tools"}`: llm.ChoiceOther, `"any"`: llm.ChoiceOther,
 	} {
-		if got := decodeChoice(jsontext.Value(in)); got != want {
+		if got, _ := decodeChoice(jsontext.Value(in)); got != want {
 			t.Errorf("decodeChoice(%s) = %q, want %q", in, got, want)
 		}
 	}
@@ -170,10 +170,10 @@ func TestDecodeRequestReads(t *testing.T) {
 
 func TestExpand(t *testing.T) {
 	r := decode(t, `{"model":"m","messages":[
-		{"role":"user","content":[{"type":"text","text":"look "},{"type":"image_url","image_url":{"url":"data:"}},{"type":"text","text":"here"}]},
+		{"role":"user","content":[{"type":"text","text":"look "},{"type":"image_url","image_url":{"url":"data:image/png;base64,aGk="}},{"type":"text","text":"here"}]},
 		{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]}]}`)
 	user, assistant := Expand(r.Messages[0]), Expand(r.Messages[1])
-	if got := user.Text(); got != "look here" || len(user.Parts) != 3 || user.Parts[1].Kind != llm.Other {
+	if got := user.Text(); got != "look here" || len(user.Parts) != 3 || user.Parts[1].Kind != llm.Image {
 		t.Errorf("text %q, parts %+v", got, user.Parts)
 	}
 	if diff := cmp.Diff([]llm.Call{{ID: "c", Name: "f", Arguments: `{"a":1}`}}, assistant.Calls); diff != "" {
@@ -227,7 +227,7 @@ func FuzzDecodeRequest(f *testing.F) {
 		}
 		r.Messages[0].Tail = "tail"
 		r.Choice = llm.ChoiceAuto
-		out := encodeRequest(r.Request)
+		out := encodeRequest(r.Request, false)
 		again, err := DecodeRequest(out, testBounds(), true)
 		if err != nil {
 			t.Fatalf("%s became %s, which is no request: %v", body, out, err)

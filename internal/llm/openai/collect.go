@@ -131,7 +131,7 @@ func (c *Collector) Completion(head Head, finish llm.Finish, rounds int, usage l
 			out = append(out, ',')
 		}
 		if x.finish == "" || x.index == 0 {
-			x.finish = string(finish)
+			x.finish = string(FinishReason(finish))
 		}
 		out = x.append(out)
 	}
@@ -178,6 +178,18 @@ func (x collected) append(dst []byte) []byte {
 		dst = f.append(append(append(append(dst, ',', '"'), f.name...), '"', ':'))
 	}
 	return append(dst, '}')
+}
+
+// FinishReason is a reason as this dialect has it. One that only another dialect has is
+// the end of an answer like any other to a client of this one.
+func FinishReason(f llm.Finish) llm.Finish {
+	switch f {
+	case "end_turn", "stop_sequence", "pause_turn", "load", "unload":
+		return llm.FinishStop
+	case "model_context_window_exceeded":
+		return llm.FinishLength
+	}
+	return f
 }
 
 // Head is what a completion is called where the upstream named nothing.

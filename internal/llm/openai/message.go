@@ -52,9 +52,43 @@ func decodeContent(v jsontext.Value) []llm.Part {
 			parts = append(parts, llm.Part{Kind: llm.Text, Text: text})
 			continue
 		}
-		parts = append(parts, llm.Part{Kind: llm.Other, Raw: llm.Raw{Dialect: llm.OpenAIChat, Bytes: c.Value}})
+		part := llm.Part{Kind: llm.Other, Raw: llm.Raw{Dialect: llm.OpenAIChat, Bytes: c.Value}}
+		if media, ok := decodeMedia(kind, wire.Member(c.Value, kind)); ok {
+			part.Kind, part.Media = llm.File, &media
+			if kind == "image_url" {
+				part.Kind = llm.Image
+			}
+		}
+		parts = append(parts, part)
 	}
 	return parts
+}
+
+// decodeMedia is the file of a part of that kind. One that only has an id is the
+// dialect's own.
+func decodeMedia(kind string, v jsontext.Value) (llm.Media, bool) {
+	switch kind {
+	case "image_url":
+		if v.Kind() == '{' { // some clients leave the object out
+			v = wire.Member(v, "url")
+		}
+		address, ok := wire.String(v)
+		return llm.ParseDataURL(address), ok
+	case "input_audio":
+		format, _ := wire.String(wire.Member(v, "format"))
+		data, ok := wire.String(wire.Member(v, "data"))
+		return llm.Media{Type: "audio/" + format, Data: data}, ok
+	case "file":
+		name, _ := wire.String(wire.Member(v, "filename"))
+		data, ok := wire.String(wire.Member(v, "file_data"))
+		media := llm.ParseDataURL(data)
+		if media.URL != "" && !isLink(media.URL) {
+			media = llm.Media{Data: data}
+		}
+		media.Name = name
+		return media, ok
+	}
+	return llm.Media{}, false
 }
 
 func decodeCalls(v jsontext.Value) []llm.Call {
@@ -153,40 +187,6 @@ func trimEscapedSpace(b []byte) []byte {
 func escapedBackslash(b []byte) bool {
 	n := len(b) - len(bytes.TrimRight(b, `\`))
 	return n%2 == 0
-}
-
-// appendNeutral writes a message that has no bytes of this dialect.
-func appendNeutral(dst []byte, m llm.Message) []byte {
-	dst = append(dst, `{"role":`...)
-	dst = wire.AppendString(dst, string(m.Role))
-	if m.CallID != "" {
-		dst = append(dst, `,"tool_call_id":`...)
-		dst = wire.AppendString(dst, m.CallID)
-	}
-	text := m.Text()
-	if m.Tail != "" {
-		if text != "" {
-			text += tailGap
-		}
-		text += m.Tail
-	}
-	dst = append(dst, `,"content":`...)
-	if text == "" && len(m.Calls) > 0 {
-		dst = append(dst, "null"...)
-	} else {
-		dst = wire.AppendString(dst, text)
-	}
-	if len(m.Calls) > 0 {
-		dst = append(dst, `,"tool_calls":[`...)
-		for i, c := range m.Calls {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = AppendCall(dst, c)
-		}
-		dst = append(dst, ']')
-	}
-	return append(dst, '}')
 }
 
 // AppendCall writes a call as an element of tool_calls.

@@ -57,6 +57,7 @@ type Provider struct {
 	newID     func() string
 	buffers   wire.Buffers
 	reachable string // how errors name the upstream
+	vendor    bool   // it is OpenAI itself
 }
 
 var _ llm.Provider = (*Provider)(nil)
@@ -77,7 +78,7 @@ func New(o Options) *Provider {
 			calls: o.Limits.Int(config.UpstreamCalls), choices: o.Limits.Int(config.UpstreamChoices),
 			stall: o.Limits.Duration(config.UpstreamStall), end: o.Limits.Duration(config.UpstreamEnd),
 		},
-		reachable: o.Base.Redacted(),
+		reachable: o.Base.Redacted(), vendor: strings.EqualFold(o.Base.Hostname(), "api.openai.com"),
 		client: &http.Client{
 			Transport: o.Transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error {
@@ -173,11 +174,18 @@ func (p *Provider) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Pie
 }
 
 func (p *Provider) post(ctx context.Context, r *llm.Request) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.base+"/chat/completions", bytes.NewReader(encodeRequest(r)))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.base+"/chat/completions", bytes.NewReader(encodeRequest(r, p.vendor)))
 	if err != nil {
 		return nil, fmt.Errorf("openai: make request: %w", err)
 	}
-	p.authorize(req, r.Header)
+	header := r.Header
+	if r.Dialect != llm.OpenAIChat {
+		header = http.Header{}
+		if v := r.Header.Values(llm.Authorization); len(v) > 0 {
+			header[llm.Authorization] = v
+		}
+	}
+	p.authorize(req, header)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream, application/json")
 	res, err := p.client.Do(req)

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -102,15 +103,11 @@ func (r *Request) member(c *wire.Cursor, bounds Bounds, full bool) error {
 		r.IncludeUsage = string(wire.Member(value, "include_usage")) == "true"
 	case "n":
 		r.Options.Choices, err = integer(name, value)
-	case "max_tokens", "max_completion_tokens":
-		r.Options.MaxTokens = int(max(number(value), 0))
-	case "tool_choice":
-		r.Options.Choice = decodeChoice(value)
-	case "response_format":
-		kind, _ := wire.String(wire.Member(value, "type"))
-		r.Options.Structured = kind == "json_schema" || kind == "json_object"
+	default:
+		r.Rest = append(r.Rest, llm.Member{Name: name, Value: value, Neutral: setOption(&r.Options, name, value)})
+		return nil
 	}
-	r.Rest = append(r.Rest, llm.Member{Name: name, Value: value})
+	r.Rest = append(r.Rest, llm.Member{Name: name, Value: value, Neutral: true})
 	return err
 }
 
@@ -131,6 +128,90 @@ func memberName(raw []byte) (string, error) {
 		}
 	}
 	return name, nil
+}
+
+// setOption takes a setting that other dialects have too, and reports whether it could. A
+// value of a wrong type is for the upstream to refuse, so it is no error here.
+func setOption(o *llm.Options, name string, v jsontext.Value) bool {
+	switch name {
+	case "max_tokens", "max_completion_tokens":
+		o.MaxTokens = int(max(number(v), 0))
+		return true
+	case "tool_choice":
+		o.Choice, o.Function = decodeChoice(v)
+		return o.Choice != llm.ChoiceOther
+	case "response_format":
+		return setFormat(o, v)
+	case "temperature":
+		return setFloat(&o.Temperature, v)
+	case "top_p":
+		return setFloat(&o.TopP, v)
+	case "frequency_penalty":
+		return setFloat(&o.FrequencyPenalty, v)
+	case "presence_penalty":
+		return setFloat(&o.PresencePenalty, v)
+	case "repeat_penalty":
+		return setFloat(&o.RepeatPenalty, v)
+	case "top_k":
+		n, err := strconv.Atoi(string(v))
+		if err == nil {
+			o.TopK = &n
+		}
+		return err == nil
+	case "seed":
+		n, err := strconv.ParseInt(string(v), 10, 64)
+		if err == nil {
+			o.Seed = &n
+		}
+		return err == nil
+	case "parallel_tool_calls":
+		on, err := boolean(name, v)
+		if err == nil && !wire.IsNull(v) {
+			o.Parallel = &on
+		}
+		return err == nil
+	case "stop":
+		return setStop(o, v)
+	case "reasoning_effort":
+		effort, ok := wire.String(v)
+		o.Effort = effort
+		return ok
+	}
+	return false
+}
+
+func setFloat(to **float64, v jsontext.Value) bool {
+	f, err := strconv.ParseFloat(string(v), 64)
+	if err == nil {
+		*to = &f
+	}
+	return err == nil
+}
+
+func setStop(o *llm.Options, v jsontext.Value) bool {
+	if one, ok := wire.String(v); ok {
+		o.Stop = []string{one}
+		return true
+	}
+	for c := wire.Array(v); c.Next(); {
+		one, ok := wire.String(c.Value)
+		if !ok {
+			return false
+		}
+		o.Stop = append(o.Stop, one)
+	}
+	return true
+}
+
+// setFormat takes the form of the reply. The name and the strictness of a schema have no
+// counterpart elsewhere and no meaning of their own.
+func setFormat(o *llm.Options, v jsontext.Value) bool {
+	kind, _ := wire.String(wire.Member(v, "type"))
+	o.Structured = kind == "json_schema" || kind == "json_object"
+	if kind == "json_schema" {
+		o.Schema = wire.Member(wire.Member(v, "json_schema"), "schema")
+	}
+	return o.Structured || kind == "text"
 }
 
 func boolean(name string, v jsontext.Value) (bool, error) {
@@ -185,7 +266,7 @@ func decodeTools(v jsontext.Value, most int) ([]llm.Declaration, error) {
 		if len(tools) == most {
 			return nil, &DecodeError{Param: "tools", Detail: "too_many_tools", Message: fmt.Sprintf("the request has more than %d tools", most)}
 		}
-		d := llm.Declaration{Raw: llm.Raw{Dialect: llm.OpenAIChat, Bytes: c.Value}}
+		d := llm.Declaration{Raw: llm.Raw{Dialect: llm.OpenAIChat, Bytes: c.Value}, Special: wire.Member(c.Value, "function") == nil}
 		// Custom tools have their definition under another member.
 		for _, kind := range []string{"function", "custom"} {
 			if f := wire.Member(c.Value, kind); f != nil {
@@ -199,22 +280,23 @@ func decodeTools(v jsontext.Value, most int) ([]llm.Declaration, error) {
 	return tools, nil
 }
 
-func decodeChoice(v jsontext.Value) llm.ChoiceMode {
+func decodeChoice(v jsontext.Value) (mode llm.ChoiceMode, function string) {
 	if wire.IsNull(v) {
-		return llm.ChoiceUnset
+		return llm.ChoiceUnset, ""
 	}
 	if s, ok := wire.String(v); ok {
 		switch m := llm.ChoiceMode(s); m {
 		case llm.ChoiceAuto, llm.ChoiceNone, llm.ChoiceRequired:
-			return m
+			return m, ""
 		}
-		return llm.ChoiceOther
+		return llm.ChoiceOther, ""
 	}
 	switch kind, _ := wire.String(wire.Member(v, "type")); kind {
 	case "function", "custom":
-		return llm.ChoiceNamed
+		name, _ := wire.String(wire.Member(wire.Member(v, kind), "name"))
+		return llm.ChoiceNamed, name
 	}
-	return llm.ChoiceOther
+	return llm.ChoiceOther, ""
 }
 
 // Take removes a member from Rest and returns its value, or nil.
@@ -229,11 +311,13 @@ func (r *Request) Take(name string) jsontext.Value {
 }
 
 // encodeRequest is the body for an upstream: the client's members in their
-// order, with what the host changes, and a stream with usage asked for.
-func encodeRequest(r *llm.Request) []byte {
+// order, with what the host changes, and a stream with usage asked for. Of a request of
+// another dialect it has the neutral fields, as far as [carry] says; vendor says that the
+// upstream is OpenAI itself.
+func encodeRequest(r *llm.Request, vendor bool) []byte {
 	rest := r.Rest
 	if r.Dialect != llm.OpenAIChat {
-		rest = []llm.Member{{Name: "model", Value: wire.AppendString(nil, r.Model)}}
+		rest = neutralMembers(r, vendor)
 	}
 	size := 256
 	for _, m := range r.Messages {
@@ -264,6 +348,11 @@ func (e *encoder) name(name string) {
 	e.out = append(wire.AppendString(e.out, name), ':')
 }
 
+func (e *encoder) value(m llm.Member) {
+	e.name(m.Name)
+	e.out = append(e.out, m.Value...)
+}
+
 func (e *encoder) member(m llm.Member) {
 	switch m.Name {
 	case "messages":
@@ -275,8 +364,7 @@ func (e *encoder) member(m llm.Member) {
 		}
 		// The client wrote null: that is nothing once there are tools.
 		if len(e.request.Tools) == 0 {
-			e.name(m.Name)
-			e.out = append(e.out, m.Value...)
+			e.value(m)
 		}
 	case "stream":
 		e.stream()
@@ -284,16 +372,22 @@ func (e *encoder) member(m llm.Member) {
 		e.options(m.Value)
 	case "tool_choice":
 		if e.request.Choice == llm.ChoiceUnset {
-			e.name(m.Name)
-			e.out = append(e.out, m.Value...)
+			e.value(m)
 			e.wrote.choice = true
 			return
 		}
 		e.choice()
 	default:
-		e.name(m.Name)
-		e.out = append(e.out, m.Value...)
+		// A null leaves the value to others, and the host has one.
+		if !wire.IsNull(m.Value) || !named(e.request.Added, m.Name) {
+			e.value(m)
+		}
 	}
+}
+
+// named reports whether a member is there, whatever the case of its name.
+func named(members []llm.Member, name string) bool {
+	return slices.ContainsFunc(members, func(m llm.Member) bool { return strings.EqualFold(m.Name, name) })
 }
 
 // missing writes what the client did not send and the host needs.
@@ -301,10 +395,11 @@ func (e *encoder) missing() {
 	if !e.wrote.messages {
 		e.messages()
 	}
-	if !e.wrote.tools && len(e.request.Tools) > 0 {
+	tools := declares(e.request)
+	if !e.wrote.tools && tools {
 		e.tools()
 	}
-	if !e.wrote.choice && e.request.Choice != llm.ChoiceUnset && len(e.request.Tools) > 0 {
+	if !e.wrote.choice && e.request.Choice != llm.ChoiceUnset && tools {
 		e.choice()
 	}
 	if !e.wrote.stream {
@@ -313,17 +408,30 @@ func (e *encoder) missing() {
 	if !e.wrote.options {
 		e.options(nil)
 	}
+	own := e.request.Dialect == llm.OpenAIChat
+	for _, m := range e.request.Added {
+		said := func(o llm.Member) bool { return strings.EqualFold(o.Name, m.Name) && !wire.IsNull(o.Value) }
+		if !own || !slices.ContainsFunc(e.request.Rest, said) {
+			e.value(m)
+		}
+	}
 }
 
 func (e *encoder) messages() {
 	e.wrote.messages = true
 	e.name("messages")
 	e.out = append(e.out, '[')
+	var shown []llm.Part // files of results, for which a result has no place
 	for i, m := range e.request.Messages {
 		if i > 0 {
 			e.out = append(e.out, ',')
 		}
 		e.out = appendMessage(e.out, m)
+		last := i+1 == len(e.request.Messages) || e.request.Messages[i+1].Role != llm.Tool
+		if shown = append(shown, shownBy(m)...); last && len(shown) > 0 {
+			e.out = appendNeutral(append(e.out, ','), llm.Message{Role: llm.User, Parts: shown})
+			shown = nil
+		}
 	}
 	e.out = append(e.out, ']')
 }
@@ -332,14 +440,25 @@ func (e *encoder) tools() {
 	e.wrote.tools = true
 	e.name("tools")
 	e.out = append(e.out, '[')
-	for i, d := range e.request.Tools {
-		if i > 0 {
+	first := true
+	for _, d := range e.request.Tools {
+		if !carries(d) {
+			continue
+		}
+		if !first {
 			e.out = append(e.out, ',')
 		}
+		first = false
 		e.out = appendDeclaration(e.out, d)
 	}
 	e.out = append(e.out, ']')
 }
+
+// carries reports whether the dialect can declare a tool.
+func carries(d llm.Declaration) bool { return !d.Special || d.Raw.Is(llm.OpenAIChat) }
+
+// declares reports whether it can declare any of a request.
+func declares(r *llm.Request) bool { return slices.ContainsFunc(r.Tools, carries) }
 
 func appendDeclaration(dst []byte, d llm.Declaration) []byte {
 	if d.Raw.Is(llm.OpenAIChat) {
@@ -350,6 +469,9 @@ func appendDeclaration(dst []byte, d llm.Declaration) []byte {
 	dst = append(dst, `,"description":`...)
 	dst = wire.AppendString(dst, d.Description)
 	dst = append(dst, `,"parameters":`...)
+	if len(d.Parameters) == 0 {
+		return append(dst, `{"type":"object","properties":{}}}}`...)
+	}
 	dst = append(dst, d.Parameters...)
 	return append(dst, "}}"...)
 }

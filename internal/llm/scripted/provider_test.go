@@ -63,6 +63,8 @@ type event struct {
 
 func (c *client) Dialect() llm.Dialect { return "" }
 
+func (c *client) Lost(*llm.Request) []string { return nil }
+
 func (c *client) Capabilities(context.Context, string) (llm.Capabilities, error) {
 	return llm.Capabilities{Declares: true, Parsed: true, Results: true}, nil
 }

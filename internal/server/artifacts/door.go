@@ -60,7 +60,9 @@ func (d *Door) Routes() map[string]http.Handler {
 }
 
 // Owns claims the prefix and what is below it.
-func (d *Door) Owns(path string) bool { return path == Prefix || strings.HasPrefix(path, Prefix+"/") }
+func (d *Door) Owns(r *http.Request) bool {
+	return r.URL.Path == Prefix || strings.HasPrefix(r.URL.Path, Prefix+"/")
+}
 
 // Refuse writes an error as the server's own routes do (B1 14.4).
 func (d *Door) Refuse(w http.ResponseWriter, r *http.Request, err error) {

@@ -66,7 +66,9 @@ func (d *Door) Routes() map[string]http.Handler {
 }
 
 // Owns claims everything below /v1.
-func (d *Door) Owns(path string) bool { return path == "/v1" || strings.HasPrefix(path, "/v1/") }
+func (d *Door) Owns(r *http.Request) bool {
+	return r.URL.Path == "/v1" || strings.HasPrefix(r.URL.Path, "/v1/")
+}
 
 func (d *Door) chat(w http.ResponseWriter, r *http.Request) {
 	req, in, err := d.decode(r)

@@ -305,7 +305,7 @@ func (e *encoder) endChunk(finish llm.Finish) {
 	if finish == "" {
 		e.out = append(e.out, "null"...)
 	} else {
-		e.out = wire.AppendString(e.out, string(finish))
+		e.out = wire.AppendString(e.out, string(openai.FinishReason(finish)))
 	}
 	e.out = append(e.out, "}]}"...)
 }

@@ -87,8 +87,8 @@ func (d *Door) Routes() map[string]http.Handler {
 
 // Owns claims /api/skills and what is below it. Errors of the server below /v1
 // are the OpenAI door's.
-func (d *Door) Owns(path string) bool {
-	return path == apiPrefix || strings.HasPrefix(path, apiPrefix+"/")
+func (d *Door) Owns(r *http.Request) bool {
+	return r.URL.Path == apiPrefix || strings.HasPrefix(r.URL.Path, apiPrefix+"/")
 }
 
 // Refuse writes an error in the shape of its prefix.

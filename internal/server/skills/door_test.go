@@ -478,7 +478,7 @@ func TestOwns(t *testing.T) {
 	for path, want := range map[string]bool{
 		"/api/skills": true, "/api/skills/x/y": true, "/api/skillset": false, "/v1/skills": false, "/v1/skills/x": false, "/": false,
 	} {
-		if d.Owns(path) != want {
+		if d.Owns(httptest.NewRequest(http.MethodGet, path, nil)) != want {
 			t.Errorf("Owns(%q) is %v", path, !want)
 		}
 	}

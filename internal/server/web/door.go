@@ -67,12 +67,12 @@ func (d *Door) Routes() map[string]http.Handler {
 }
 
 // Owns claims the door's own paths.
-func (d *Door) Owns(path string) bool {
-	switch path {
+func (d *Door) Owns(r *http.Request) bool {
+	switch r.URL.Path {
 	case "/api/chat", "/api/models", "/api/sessions", "/api/upload":
 		return true
 	}
-	return strings.HasPrefix(path, "/api/sessions/")
+	return strings.HasPrefix(r.URL.Path, "/api/sessions/")
 }
 
 // Refuse writes an error as the server's own routes do (seed 1, "HTTP - managing

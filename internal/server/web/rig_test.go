@@ -81,6 +81,8 @@ type doer struct {
 
 func (d *doer) Dialect() llm.Dialect { return "" }
 
+func (d *doer) Lost(*llm.Request) []string { return nil }
+
 func (d *doer) Capabilities(context.Context, string) (llm.Capabilities, error) {
 	return llm.Capabilities{Declares: true, Parsed: true, Results: true}, nil
 }
