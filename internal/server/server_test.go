@@ -365,7 +365,7 @@ type stream struct {
 func startStream(t *testing.T) *stream {
 	s := &stream{release: make(chan string), done: make(chan error, 1), cut: make(chan error, 1), started: time.Now()}
 	d := door{"GET /v1/stream": func(w http.ResponseWriter, r *http.Request) {
-		out := server.NewStream(w, 15*time.Second)
+		out := server.NewStream(w, 15*time.Second, server.Form{})
 		defer func() {
 			if err := out.Close(); err != nil {
 				t.Errorf("stream: %v", err)
@@ -493,7 +493,7 @@ func TestDrain(t *testing.T) {
 type noFlush struct{ http.ResponseWriter }
 
 func TestUnflushableWriterFails(t *testing.T) {
-	s := server.NewStream(noFlush{httptest.NewRecorder()}, time.Minute)
+	s := server.NewStream(noFlush{httptest.NewRecorder()}, time.Minute, server.Form{})
 	if err := s.Write([]byte("data: a\n\n"), true); err == nil {
 		t.Error("a stream that cannot be flushed was accepted")
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"sync"
@@ -9,13 +10,23 @@ import (
 	"github.com/metier-run/metier/internal/wire"
 )
 
+// Form is how a streamed answer stands on the wire. The zero form is server-sent events
+// with comments.
+type Form struct {
+	// ContentType is text/event-stream if empty.
+	ContentType string
+	// Silence is written when nothing was for a while: an event of the dialect's own, or
+	// white space that its readers skip. It is a comment if empty.
+	Silence string
+}
+
 // Stream is the one pump of a streamed answer. It writes what a door encodes
-// and, after a silence, a comment that keeps the connection alive. It is safe
-// for concurrent use.
+// and, after a silence, what keeps the connection alive. It is safe for concurrent use.
 type Stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	every   time.Duration
+	form    Form
 
 	mu     sync.Mutex
 	begun  bool
@@ -26,12 +37,13 @@ type Stream struct {
 	timer  *time.Timer
 }
 
-// NewStream makes the pump of a server-sent event stream. The status goes out
-// with the first write, so until then an error can still have one of its own.
-// The first comment comes after the same silence as the others: from then on
-// the status is 200.
-func NewStream(w http.ResponseWriter, keepAlive time.Duration) *Stream {
-	s := &Stream{w: w, control: http.NewResponseController(w), every: keepAlive, last: time.Now()}
+// NewStream makes the pump of a streamed answer. The status goes out with the first write,
+// so until then an error can still have one of its own. What breaks the first silence
+// comes after the same time as the others: from then on the status is 200.
+func NewStream(w http.ResponseWriter, keepAlive time.Duration, form Form) *Stream {
+	form.ContentType = cmp.Or(form.ContentType, "text/event-stream")
+	form.Silence = cmp.Or(form.Silence, wire.Comment)
+	s := &Stream{w: w, control: http.NewResponseController(w), every: keepAlive, form: form, last: time.Now()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.timer = time.AfterFunc(keepAlive, s.keepAlive)
@@ -77,7 +89,7 @@ func (s *Stream) write(b []byte, flush bool) error {
 	if !s.begun {
 		s.begun = true
 		h := s.w.Header()
-		h.Set("Content-Type", "text/event-stream")
+		h.Set("Content-Type", s.form.ContentType)
 		h.Set("Cache-Control", "no-cache")
 		h.Set("X-Accel-Buffering", "no")
 		s.w.WriteHeader(http.StatusOK)
@@ -110,7 +122,7 @@ func (s *Stream) keepAlive() {
 	left := s.every - time.Since(s.last)
 	if left <= 0 {
 		// A failure shows in the next write of the door.
-		_ = s.write([]byte(wire.Comment), true)
+		_ = s.write([]byte(s.form.Silence), true)
 		left = s.every
 	}
 	s.timer.Reset(left)

@@ -151,7 +151,7 @@ func flag(name string, v jsontext.Value) (*bool, error) {
 }
 
 func (d *Door) stream(w http.ResponseWriter, r *http.Request, t *gateway.Turn, e *encoder) {
-	s := server.NewStream(w, d.keepAlive)
+	s := server.NewStream(w, d.keepAlive, server.Form{})
 	out, err := t.Run(r.Context(), func(signal turn.Signal) error {
 		if signal.Kind != turn.Delta {
 			return nil

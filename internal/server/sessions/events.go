@@ -114,7 +114,7 @@ func (d *Door) stream(w http.ResponseWriter, r *http.Request) error {
 	if _, err := d.options.Store.Session(r.Context(), access.FromContext(r.Context()).Tenant, r.PathValue("id")); err != nil {
 		return notFound(err)
 	}
-	s := server.NewStream(w, d.keepAlive)
+	s := server.NewStream(w, d.keepAlive, server.Form{})
 	ctx, stop := server.Watching(r)
 	defer stop()
 	err = d.follow(ctx, s, r.PathValue("id"), d.log(r), after)

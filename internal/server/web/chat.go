@@ -95,7 +95,7 @@ func (d *Door) modelOf(ctx context.Context, req *request) (string, error) {
 // stream runs the turn, and writes its frames as they come. It calls done when the turn
 // has ended, before its client can know.
 func (d *Door) stream(ctx context.Context, w http.ResponseWriter, r *http.Request, t *gateway.Turn, x *session, done func()) {
-	s, f := server.NewStream(w, d.keepAlive), newFrames(x.id, d.options.Now)
+	s, f := server.NewStream(w, d.keepAlive, server.Form{}), newFrames(x.id, d.options.Now)
 	out, err := t.Run(ctx, func(signal turn.Signal) error {
 		b := f.signal(signal)
 		more := signal.Kind == turn.Delta && signal.Piece.More
