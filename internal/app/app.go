@@ -28,7 +28,7 @@ import (
 	"github.com/metier-run/metier/internal/fault"
 	"github.com/metier-run/metier/internal/gateway"
 	"github.com/metier-run/metier/internal/llm"
-	"github.com/metier-run/metier/internal/llm/openai"
+	"github.com/metier-run/metier/internal/llm/upstream"
 	"github.com/metier-run/metier/internal/server"
 	doorartifacts "github.com/metier-run/metier/internal/server/artifacts"
 	dooropenai "github.com/metier-run/metier/internal/server/openai"
@@ -113,7 +113,7 @@ func Open(ctx context.Context, s Settings, logger *slog.Logger) (*App, error) {
 		return nil, err
 	}
 	a.warnOfSkills()
-	a.transport = openai.NewTransport(s.Limits)
+	a.transport = upstream.NewTransport(s.Limits)
 	var recorder *recorder
 	if s.Record != "" {
 		if recorder, err = newRecorder(s.Record, a.transport, logger); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/metier-run/metier/internal/fault"
 	"github.com/metier-run/metier/internal/interpreter"
 	"github.com/metier-run/metier/internal/launch"
-	"github.com/metier-run/metier/internal/llm/openai"
+	"github.com/metier-run/metier/internal/llm/upstream"
 	"github.com/metier-run/metier/internal/sandbox"
 	"github.com/metier-run/metier/internal/sandbox/egress"
 	"github.com/metier-run/metier/internal/workspace"
@@ -70,7 +70,7 @@ func Examine(ctx context.Context, s Settings, logger *slog.Logger) (Diagnosis, e
 	if err := d.examineBackends(ctx, s, logger); err != nil {
 		return d, err
 	}
-	transport := openai.NewTransport(s.Limits)
+	transport := upstream.NewTransport(s.Limits)
 	defer transport.CloseIdleConnections()
 	d.Upstream, d.UpstreamProblem = lookAt(ctx, s.Upstream, transport)
 	if fault.ExitCode(d.UpstreamProblem) == fault.ExitUsage {

@@ -12,6 +12,7 @@ import (
 	"github.com/metier-run/metier/internal/llm/llmtest"
 	"github.com/metier-run/metier/internal/llm/openai"
 	"github.com/metier-run/metier/internal/llm/scripted"
+	"github.com/metier-run/metier/internal/llm/upstream"
 	"github.com/metier-run/metier/internal/rescue"
 )
 
@@ -27,7 +28,7 @@ func TestConformance(t *testing.T) {
 		}
 		srv := httptest.NewServer(h)
 		o := openai.Options{}
-		transport := openai.NewTransport(o.Limits)
+		transport := upstream.NewTransport(o.Limits)
 		t.Cleanup(func() {
 			transport.CloseIdleConnections()
 			srv.Close()

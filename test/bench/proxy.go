@@ -11,7 +11,7 @@ import (
 	"net/url"
 
 	"github.com/metier-run/metier/internal/config"
-	"github.com/metier-run/metier/internal/llm/openai"
+	"github.com/metier-run/metier/internal/llm/upstream"
 )
 
 // proxyCommand is the argument that makes this program the reverse proxy.
@@ -20,8 +20,8 @@ const proxyCommand = "proxy"
 // proxy is the least that can stand between a client and an upstream: the
 // standard library's reverse proxy, told to flush what it reads at once, on the
 // transport that Metier uses. It serves until ctx ends.
-func proxy(ctx context.Context, upstream string, stdout io.Writer) error {
-	target, err := url.Parse(upstream)
+func proxy(ctx context.Context, to string, stdout io.Writer) error {
+	target, err := url.Parse(to)
 	if err != nil {
 		return fmt.Errorf("proxy: %w", err)
 	}
@@ -32,7 +32,7 @@ func proxy(ctx context.Context, upstream string, stdout io.Writer) error {
 	}
 	bare := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport:     openai.NewTransport(config.Values{}),
+		Transport:     upstream.NewTransport(config.Values{}),
 		FlushInterval: -1,
 	}
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

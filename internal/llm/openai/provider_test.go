@@ -19,6 +19,7 @@ import (
 	"github.com/metier-run/metier/internal/llm/llmtest"
 	"github.com/metier-run/metier/internal/llm/openai"
 	"github.com/metier-run/metier/internal/llm/scripted"
+	"github.com/metier-run/metier/internal/llm/upstream"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func connect(t *testing.T, h http.Handler, o openai.Options) *openai.Provider {
 	t.Helper()
 	srv := httptest.NewServer(h)
-	transport := openai.NewTransport(o.Limits)
+	transport := upstream.NewTransport(o.Limits)
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		srv.Close()
@@ -213,7 +214,7 @@ func TestRedirect(t *testing.T) {
 
 func TestUnreachable(t *testing.T) {
 	base, _ := url.Parse("http://127.0.0.1:1/v1")
-	transport := openai.NewTransport(config.Values{})
+	transport := upstream.NewTransport(config.Values{})
 	p := openai.New(openai.Options{Base: base, Transport: transport})
 	_, err := ask(t.Context(), p, question("m"))
 	if e, ok := errors.AsType[*fault.Error](err); !ok || e.Code != fault.Upstream || !strings.Contains(e.Message, "http://127.0.0.1:1/v1") {

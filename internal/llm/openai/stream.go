@@ -13,6 +13,7 @@ import (
 
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/llm/upstream"
 	"github.com/metier-run/metier/internal/wire"
 )
 
@@ -57,10 +58,10 @@ func (r *reply) event(e wire.Event) (p llm.Piece, done bool, err error) {
 		return llm.Piece{Text: string(text), Raw: llm.Raw{Dialect: llm.OpenAIChat, Bytes: data}, Repeats: true}, false, nil
 	}
 	if !wire.Lenient(data) {
-		return llm.Piece{}, false, &llm.StreamError{Message: "an event is not JSON: " + excerpt(data)}
+		return llm.Piece{}, false, &llm.StreamError{Message: "an event is not JSON: " + upstream.Excerpt(data)}
 	}
-	if fault := errorMember(data); fault != nil {
-		return llm.Piece{}, false, streamError(data, fault)
+	if fault := upstream.ErrorMember(data); fault != nil {
+		return llm.Piece{}, false, upstream.StreamError(data, fault)
 	}
 	if err := r.note(wire.Member(data, "choices")); err != nil {
 		return llm.Piece{}, false, err
@@ -167,7 +168,7 @@ func (r *reply) end(done bool, err error) (*llm.Reply, error) {
 		return nil, &llm.StreamError{Message: fmt.Sprintf("an event is larger than %d bytes (limit %s)", r.limits.event, config.UpstreamEvent), Detail: "upstream_event_too_large"}
 	}
 	if err != nil && err != io.EOF {
-		return nil, &llm.StreamError{Message: "the connection broke", Err: err}
+		return nil, upstream.Broken(err)
 	}
 	if len(r.choices) == 0 || (!done && r.open()) {
 		return nil, &llm.StreamError{Message: "it ended in the middle of a reply"}
@@ -200,14 +201,14 @@ func reasoningText(m jsontext.Value) string {
 // was asked for. Its pieces are those of a stream: all choices, then the usage.
 func (r *reply) whole(body jsontext.Value) ([]llm.Piece, error) {
 	if !wire.Lenient(body) {
-		return nil, &llm.StreamError{Message: "the answer is not JSON: " + excerpt(body)}
+		return nil, &llm.StreamError{Message: "the answer is not JSON: " + upstream.Excerpt(body)}
 	}
-	if fault := errorMember(body); fault != nil {
-		return nil, streamError(body, fault)
+	if fault := upstream.ErrorMember(body); fault != nil {
+		return nil, upstream.StreamError(body, fault)
 	}
 	choices := wire.Member(body, "choices")
 	if wire.Member(firstChoice(choices), "message") == nil {
-		return nil, &llm.StreamError{Message: "the answer has no choices: " + excerpt(body)}
+		return nil, &llm.StreamError{Message: "the answer has no choices: " + upstream.Excerpt(body)}
 	}
 	if err := r.note(choices); err != nil {
 		return nil, err
@@ -221,44 +222,4 @@ func (r *reply) whole(body jsontext.Value) ([]llm.Piece, error) {
 		pieces = append(pieces, p)
 	}
 	return pieces, nil
-}
-
-// errorMember is what the error member of an answer holds, or nil if that is
-// nothing: some servers send an empty one beside every good chunk.
-func errorMember(v jsontext.Value) jsontext.Value {
-	fault := wire.Member(v, "error")
-	if text, ok := wire.Contents(fault); ok && len(text) > 0 {
-		return fault
-	}
-	if c := wire.Object(fault); c.Next() {
-		return fault
-	}
-	return nil
-}
-
-// streamError is an error that came where a reply was expected.
-func streamError(data, fault jsontext.Value) *llm.StreamError {
-	text := errorText(fault)
-	return &llm.StreamError{Message: text, Raw: slices.Clone(data), Overflow: overflowOf(data, text)}
-}
-
-// excerptSize is how much of a strange answer an error shows.
-const excerptSize = 200
-
-func excerpt(b []byte) string {
-	if len(b) <= excerptSize {
-		return strconv.Quote(string(b))
-	}
-	return strconv.Quote(string(b[:excerptSize])) + "…"
-}
-
-// errorText is the message of an error member, which is an object or a string.
-func errorText(v jsontext.Value) string {
-	if s, ok := wire.String(v); ok {
-		return s
-	}
-	if s, ok := wire.String(wire.Member(v, "message")); ok {
-		return s
-	}
-	return excerpt(v)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/llm/openai"
+	"github.com/metier-run/metier/internal/llm/upstream"
 )
 
 // rawUpstream answers every request with the given bytes and closes.
@@ -36,7 +37,7 @@ func rawUpstream(t *testing.T, answer string) *openai.Provider {
 			_ = c.Close()
 		}
 	}()
-	transport := openai.NewTransport(config.Values{})
+	transport := upstream.NewTransport(config.Values{})
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		_ = l.Close()

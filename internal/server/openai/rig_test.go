@@ -24,6 +24,7 @@ import (
 	"github.com/metier-run/metier/internal/gateway"
 	"github.com/metier-run/metier/internal/llm"
 	"github.com/metier-run/metier/internal/llm/openai"
+	"github.com/metier-run/metier/internal/llm/upstream"
 	"github.com/metier-run/metier/internal/llm/scripted"
 	"github.com/metier-run/metier/internal/rescue"
 	"github.com/metier-run/metier/internal/server"
@@ -125,7 +126,7 @@ func (r *rig) connect(t *testing.T, o rigOptions) llm.Provider {
 		o.upstream = r.upstream
 	}
 	up := httptest.NewServer(o.upstream)
-	transport := openai.NewTransport(o.limits)
+	transport := upstream.NewTransport(o.limits)
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		up.Close()

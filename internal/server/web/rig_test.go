@@ -32,6 +32,7 @@ import (
 	"github.com/metier-run/metier/internal/interpreter"
 	"github.com/metier-run/metier/internal/llm"
 	"github.com/metier-run/metier/internal/llm/openai"
+	"github.com/metier-run/metier/internal/llm/upstream"
 	"github.com/metier-run/metier/internal/llm/scripted"
 	"github.com/metier-run/metier/internal/sandbox"
 	"github.com/metier-run/metier/internal/server"
@@ -234,7 +235,7 @@ func (r *rig) connect(t *testing.T, limits config.Values) llm.Provider {
 		t.Fatal(err)
 	}
 	up := httptest.NewServer(r.upstream)
-	transport := openai.NewTransport(limits)
+	transport := upstream.NewTransport(limits)
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		up.Close()

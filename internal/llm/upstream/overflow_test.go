@@ -1,4 +1,4 @@
-package openai
+package upstream
 
 import (
 	"net/http"
@@ -33,8 +33,8 @@ func TestOverflow(t *testing.T) {
 		{"other 400", 400, `{"error":{"message":"unknown parameter: context"}}`, nil},
 		{"max_tokens too large", 400, `{"error":{"message":"max_tokens must be at most 4096"}}`, nil},
 	} {
-		p := &Provider{}
-		got := p.statusError(&http.Response{StatusCode: c.status, Header: http.Header{}}, []byte(c.body)).Overflow
+		client := &Client{}
+		got := client.statusError(&http.Response{StatusCode: c.status, Header: http.Header{}}, []byte(c.body)).Overflow
 		if (got == nil) != (c.want == nil) || (got != nil && *got != *c.want) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}

@@ -1,4 +1,4 @@
-package openai
+package upstream
 
 import (
 	"io"
@@ -77,12 +77,12 @@ func (w *watchdog) stop() {
 
 // watchedBody tells a watchdog of the bytes that are read.
 type watchedBody struct {
-	io.ReadCloser
+	io.Reader
 	watch *watchdog
 }
 
 func (b *watchedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
+	n, err := b.Reader.Read(p)
 	if n > 0 {
 		b.watch.bytes()
 	}

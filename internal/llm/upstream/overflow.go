@@ -1,4 +1,4 @@
-package openai
+package upstream
 
 import (
 	"regexp"
@@ -29,9 +29,9 @@ func overflowWords() []string {
 // overflowLimit finds the window in what a server says about it.
 var overflowLimit = regexp.MustCompile(`(?:maximum context length (?:is|of)|context size \(|context length of only|tokens >|must be <=|tokens allowed \(|model with)\s*(\d+)`)
 
-// overflowOf recognises an error that says that the conversation is too long.
+// OverflowOf recognises an error that says that the conversation is too long.
 // body is the error as it came, message its text.
-func overflowOf(body []byte, message string) *llm.Overflow {
+func OverflowOf(body []byte, message string) *llm.Overflow {
 	text := strings.ToLower(message + " " + string(body))
 	for _, words := range overflowWords() {
 		if !strings.Contains(text, words) {
@@ -41,8 +41,8 @@ func overflowOf(body []byte, message string) *llm.Overflow {
 		if m := overflowLimit.FindStringSubmatch(text); m != nil {
 			o.Limit, _ = strconv.Atoi(m[1]) // digits only; too many of them are no limit
 		}
-		if n := number(wire.Member(wire.Member(jsontext.Value(body), "error"), "n_ctx")); n > 0 {
-			o.Limit = int(n)
+		if n, err := strconv.Atoi(string(wire.Member(wire.Member(jsontext.Value(body), "error"), "n_ctx"))); err == nil && n > 0 {
+			o.Limit = n
 		}
 		return o
 	}
