@@ -39,7 +39,8 @@ type Stream struct {
 
 // NewStream makes the pump of a streamed answer. The status goes out with the first write,
 // so until then an error can still have one of its own. What breaks the first silence
-// comes after the same time as the others: from then on the status is 200.
+// comes after the same time as the others: from then on the status is 200. Close it in a
+// defer, since a panic must stop its timer, too.
 func NewStream(w http.ResponseWriter, keepAlive time.Duration, form Form) *Stream {
 	form.ContentType = cmp.Or(form.ContentType, "text/event-stream")
 	form.Silence = cmp.Or(form.Silence, wire.Comment)
@@ -65,7 +66,7 @@ func (s *Stream) Begun() bool {
 }
 
 // Close stops the keep-alives and sends what is still buffered. It returns the
-// first error of the stream.
+// first error of the stream, again when it is called again.
 func (s *Stream) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

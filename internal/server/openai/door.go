@@ -152,6 +152,7 @@ func flag(name string, v jsontext.Value) (*bool, error) {
 
 func (d *Door) stream(w http.ResponseWriter, r *http.Request, t *gateway.Turn, e *encoder) {
 	s := server.NewStream(w, d.keepAlive, server.Form{})
+	defer s.Close() // whatever happens: a keep-alive must not write when the handler has returned
 	out, err := t.Run(r.Context(), func(signal turn.Signal) error {
 		if signal.Kind != turn.Delta {
 			return nil

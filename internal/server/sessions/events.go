@@ -115,6 +115,7 @@ func (d *Door) stream(w http.ResponseWriter, r *http.Request) error {
 		return notFound(err)
 	}
 	s := server.NewStream(w, d.keepAlive, server.Form{})
+	defer s.Close() // whatever happens: a keep-alive must not write when the handler has returned
 	ctx, stop := server.Watching(r)
 	defer stop()
 	err = d.follow(ctx, s, r.PathValue("id"), d.log(r), after)

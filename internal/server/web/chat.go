@@ -96,6 +96,7 @@ func (d *Door) modelOf(ctx context.Context, req *request) (string, error) {
 // has ended, before its client can know.
 func (d *Door) stream(ctx context.Context, w http.ResponseWriter, r *http.Request, t *gateway.Turn, x *session, done func()) {
 	s, f := server.NewStream(w, d.keepAlive, server.Form{}), newFrames(x.id, d.options.Now)
+	defer s.Close() // whatever happens: a keep-alive must not write when the handler has returned
 	out, err := t.Run(ctx, func(signal turn.Signal) error {
 		b := f.signal(signal)
 		more := signal.Kind == turn.Delta && signal.Piece.More
