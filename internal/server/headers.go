@@ -29,6 +29,15 @@ func SkillsIn(h http.Header) []string {
 	return names
 }
 
+// Passing is the part of a client's header that an upstream may see: pass, and the client's
+// credential.
+func Passing(pass, client http.Header) http.Header {
+	if c := Credential(client); c != "" {
+		pass.Set(llm.Authorization, c)
+	}
+	return pass
+}
+
 // Credential is what a client presents to an upstream, as [llm.Request] has it: some SDKs
 // send a key in a header of their own. It is empty where there is none, as it is where the
 // server has keys: those end there.

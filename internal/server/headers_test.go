@@ -25,5 +25,9 @@ func TestCredential(t *testing.T) {
 		if got := server.Credential(h); got != c.want {
 			t.Errorf("%+v: got %q", c, got)
 		}
+		pass := server.Passing(http.Header{"Traceparent": {"00"}}, h)
+		if got := pass.Get("Authorization"); got != c.want || pass.Get("Traceparent") == "" || pass.Get("X-Api-Key") != "" {
+			t.Errorf("%+v: passes %v", c, pass)
+		}
 	}
 }

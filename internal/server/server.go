@@ -164,7 +164,7 @@ func (s *Server) drain(h *http.Server, cut context.CancelCauseFunc, failed <-cha
 func (s *Server) root(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	// A client that is gone is noticed by its request's context.
-	_, _ = fmt.Fprintf(w, "metier %s\nPoint an OpenAI client at http://%s/v1\n", s.options.Version, r.Host)
+	_, _ = fmt.Fprintf(w, "metier %[1]s\nPoint an OpenAI client at http://%[2]s/v1,\nan Anthropic client at http://%[2]s, an Ollama client at http://%[2]s/ollama.\n", s.options.Version, r.Host)
 }
 
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {

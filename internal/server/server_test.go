@@ -158,7 +158,7 @@ func TestFallback(t *testing.T) {
 		{"GET", "/healthz", 200, `"version":"test"`},
 		{"GET", "/readyz", 200, `"ready"`},
 		{"HEAD", "/healthz", 200, ""},
-		{"GET", "/", 200, "Point an OpenAI client at http://example.com/v1"},
+		{"GET", "/", 200, "Point an OpenAI client at http://example.com/v1,\nan Anthropic client at http://example.com, an Ollama client at http://example.com/ollama."},
 		{"HEAD", "/", 200, ""},
 		{"GET", "/v1/none", 404, `{"door":`},
 		{"GET", "/none", 404, `{"error":`},

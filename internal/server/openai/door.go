@@ -102,7 +102,7 @@ func (d *Door) decode(r *http.Request) (*openai.Request, gateway.Request, error)
 	if err != nil {
 		return nil, gateway.Request{}, err
 	}
-	in := gateway.Request{Request: req.Request, Header: openai.PassHeader(r.Header), EndUser: endUser(req), Expand: openai.Expand, Files: openai.Attachments}
+	in := gateway.Request{Request: req.Request, Header: server.Passing(openai.PassHeader(r.Header), r.Header), EndUser: endUser(req), Expand: openai.Expand, Files: openai.Attachments}
 	if in.Skills, err = skillNames(req.Take("skills"), r.Header); err != nil {
 		return nil, in, err
 	}

@@ -160,7 +160,7 @@ func (r *request) compose(model string, header http.Header, bounds openai.Bounds
 		return gateway.Request{}, err
 	}
 	return gateway.Request{
-		Request: decoded.Request, Header: openai.PassHeader(header), Expand: openai.Expand,
+		Request: decoded.Request, Header: server.Passing(openai.PassHeader(header), header), Expand: openai.Expand,
 		Skills: append(r.skills, server.SkillsIn(header)...), Discovery: r.discovery, Progress: true,
 	}, nil
 }
