@@ -127,7 +127,7 @@ func TestCarried(t *testing.T) {
 	w := r.chat(t, `{"messages":[`+message+`],"use_model":"hello","maxTokens":7,"think":true,"temperature":1,"\u0061\nb":2,"skills_discovery":false,"multi_agent":false,"stream":null}`)
 	answer(t, w)
 	sent := string(r.upstream.Requests()[0].Body)
-	if want := `{"model":"hello","messages":[` + message + `],"max_tokens":7,`; !strings.HasPrefix(sent, want) {
+	if want := `{"model":"hello","messages":[` + message + `],"max_tokens":7,"reasoning_effort":"medium",`; !strings.HasPrefix(sent, want) {
 		t.Errorf("sent %s, want %s...", sent, want)
 	}
 	for _, left := range []string{"think", "temperature", "session"} {
@@ -136,7 +136,6 @@ func TestCarried(t *testing.T) {
 		}
 	}
 	want := []string{
-		`"think" is left out: the upstream's dialect has no member for it`,
 		`members that this door does not know are left out: "temperature", "a\nb"`,
 	}
 	if diff := cmp.Diff(want, w.Header().Values("X-Metier-Warning")); diff != "" {
@@ -145,6 +144,19 @@ func TestCarried(t *testing.T) {
 	many := say("hi", `,"use_model":"hello"`, strings.Join([]string{"", `"a":1`, `"b":1`, `"c":1`, `"d":1`, `"e":1`, `"f":1`, `"g":1`, `"h":1`, `"i":1`, `"j":1`}, ","))
 	if got := r.chat(t, many).Header().Get("X-Metier-Warning"); !strings.HasSuffix(got, `"h" and 2 more`) {
 		t.Errorf("warning: %s", got)
+	}
+	for think, want := range map[string]string{`false`: `"none"`, `"low"`: `"low"`, `"much"`: "", `1`: ""} {
+		w := r.chat(t, say("hi", `,"use_model":"hello","think":`+think))
+		if want == "" {
+			if w.Code != http.StatusBadRequest {
+				t.Errorf("think %s: %d", think, w.Code)
+			}
+			continue
+		}
+		all := r.upstream.Requests()
+		if sent := string(all[len(all)-1].Body); !strings.Contains(sent, `"reasoning_effort":`+want) {
+			t.Errorf("think %s: sent %s", think, sent)
+		}
 	}
 	w = r.as(t, access.Anonymous(), http.MethodPost, "/api/chat", say("hi", `,"use_model":"hello"`), "X-Metier-Skills", "nope")
 	if w.Code != http.StatusBadRequest {

@@ -257,7 +257,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		for _, m := range in.Rest {
 			switch m.Name {
-			case "model", "messages", "tools", "max_tokens":
+			case "model", "messages", "tools", "max_tokens", "reasoning_effort":
 			default:
 				t.Errorf("the member %q came from %s", m.Name, body)
 			}

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,10 +25,11 @@ type request struct {
 	newChat         bool
 	skills          []string
 	discovery       *bool
-	// left are the members that are not for this door, and think, which the upstream's
-	// dialect has no member for.
-	left  []string
-	think bool
+	// effort is how much the model thinks, as [llm.Options] has it; empty: as the upstream
+	// has it.
+	effort string
+	// left are the members that are not for this door.
+	left []string
 }
 
 // decode reads a body. The error is the client's.
@@ -85,7 +87,7 @@ func (r *request) member(name string, v jsontext.Value) (err error) {
 		// Delegation comes with children; narrowing it to nothing is already true.
 		_, err = boolean(name, v)
 	case "think":
-		r.think = true
+		r.effort, err = effort(v)
 	default:
 		r.left = append(r.left, name)
 	}
@@ -116,6 +118,19 @@ func count(name string, v jsontext.Value) (int, error) {
 	return n, nil
 }
 
+// effort reads think: true or false, or how much (B1 17.3).
+func effort(v jsontext.Value) (string, error) {
+	switch level, _ := wire.String(v); {
+	case string(v) == "true":
+		return "medium", nil
+	case string(v) == "false":
+		return "none", nil
+	case slices.Contains([]string{"none", "minimal", "low", "medium", "high", "xhigh"}, level):
+		return level, nil
+	}
+	return "", invalid("think", `"think" must be true or false, or how much: "minimal", "low", "medium", "high"`)
+}
+
 // namesShown is how many of the members that were left out a warning names.
 const namesShown = 8
 
@@ -124,12 +139,8 @@ const nameSize = 40
 
 // warnings say what of the request is not carried.
 func (r *request) warnings() []string {
-	var told []string
-	if r.think {
-		told = append(told, `"think" is left out: the upstream's dialect has no member for it`)
-	}
 	if len(r.left) == 0 {
-		return told
+		return nil
 	}
 	var names []string
 	for _, name := range r.left[:min(len(r.left), namesShown)] {
@@ -139,7 +150,7 @@ func (r *request) warnings() []string {
 	if n := len(r.left) - len(names); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return append(told, "members that this door does not know are left out: "+strings.Join(names, ", ")+more)
+	return []string{"members that this door does not know are left out: " + strings.Join(names, ", ") + more}
 }
 
 // compose makes the request for the gateway: the client's own bytes of messages and
@@ -154,6 +165,9 @@ func (r *request) compose(model string, header http.Header, bounds openai.Bounds
 	}
 	if r.maxTokens > 0 {
 		body = strconv.AppendInt(append(body, `,"max_tokens":`...), int64(r.maxTokens), 10)
+	}
+	if r.effort != "" {
+		body = wire.AppendString(append(body, `,"reasoning_effort":`...), r.effort)
 	}
 	decoded, err := openai.DecodeRequest(append(body, '}'), bounds, full)
 	if err != nil {
