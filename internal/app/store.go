@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -42,9 +43,9 @@ func (s Settings) db() config.Secret {
 	return s.DB
 }
 
-// DBPath is the file of the database; empty when it is none.
+// DBPath is the file of the database; empty when it is none, or is refused.
 func (s Settings) DBPath() string {
-	if url := s.db().Reveal(); !strings.Contains(url, "://") {
+	if url := s.db().Reveal(); !store.IsPostgres(url) && checkDB(url) == nil {
 		return url
 	}
 	return ""
@@ -68,15 +69,24 @@ func OpenStore(ctx context.Context, s Settings, logger *slog.Logger) (db *store.
 	return db, "", err
 }
 
-// checkDB refuses the URL of anything but a PostgreSQL server, which would be taken for
-// the path of a file. It may hold a password: only its scheme is said.
+// checkDB refuses what would be taken for the path of a file and is meant for a server: a
+// URL of another kind, one with a slash or its scheme missing, and words such as
+// password=…. It may hold a password: only its scheme is said.
 func checkDB(text string) error {
-	scheme, _, ok := strings.Cut(text, "://")
-	if !ok || store.IsPostgres(text) {
+	if store.IsPostgres(text) {
 		return nil
 	}
-	return fault.Usage("the database is no %.20q: give postgres://USER:PASSWORD@HOST/NAME, or the path of a file", scheme+"://")
+	if scheme, _, ok := strings.Cut(text, "://"); ok {
+		return fault.Usage("the database is no %.20q: give postgres://USER:PASSWORD@HOST/NAME, or the path of a file", scheme+"://")
+	}
+	if filepath.VolumeName(text) == "" && serverWords.MatchString(text) {
+		return fault.Usage("the database looks like a server's and is no URL: give postgres://USER:PASSWORD@HOST/NAME, or the path of a file; ./ in front of a name says that it is a file")
+	}
+	return nil
 }
+
+// serverWords are a URL's without its scheme or slashes, and those of a connection string.
+var serverWords = regexp.MustCompile(`(?i)^postgres(ql)?:|^[^/\\]+:.*@|(^|\s)(host|hostaddr|user|password|dbname|service)\s*=`)
 
 // readOnly reports whether a folder cannot be written, or not be made.
 func readOnly(dir string) bool {
@@ -89,7 +99,8 @@ func readOnly(dir string) bool {
 			return false
 		}
 	}
-	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOTDIR)
+	// Of a folder that was to be made: a part of its path, as /proc, takes none.
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // openStore opens the database, and what remembers for clients that keep nothing.
@@ -265,16 +276,22 @@ func noSession(id string, err error) error {
 // settleMany is how many sessions are settled at once.
 const settleMany = 100
 
-// Settle ends the turns of processes that are gone, now and then until ctx ends.
+// Settle ends the turns of processes that are gone, now and then until ctx ends. It begins
+// with what else they have left.
 func (a *App) Settle(ctx context.Context) {
 	if a.Store == nil {
 		return
 	}
+	if n, err := a.Store.Sweep(ctx); err != nil && ctx.Err() == nil {
+		a.logger.WarnContext(ctx, "blobs that nothing refers to stay", "error", err)
+	} else if n > 0 {
+		a.logger.InfoContext(ctx, "removed blobs that nothing refers to", "blobs", n)
+	}
 	tick := time.NewTicker(a.Settings.Limits.Duration(config.SessionHold))
 	defer tick.Stop()
 	for {
-		if err := a.settle(ctx); err != nil && ctx.Err() == nil {
-			a.logger.WarnContext(ctx, "turns of processes that are gone stay open", "error", err)
+		if open, err := a.settle(ctx); err != nil && ctx.Err() == nil {
+			a.logger.WarnContext(ctx, "turns of processes that are gone stay open", "turns", open, "first", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -284,15 +301,21 @@ func (a *App) Settle(ctx context.Context) {
 	}
 }
 
-func (a *App) settle(ctx context.Context) error {
-	found, err := a.Store.Orphans(ctx, settleMany)
-	if err != nil {
-		return err
+// settle counts the turns that stay open, and returns why the first one does.
+func (a *App) settle(ctx context.Context) (open int, first error) {
+	for last := (store.Session{}); ; {
+		found, err := a.Store.Orphans(ctx, last, settleMany)
+		if err != nil || len(found) == 0 {
+			return open, errors.Join(first, err)
+		}
+		for _, last = range found {
+			if err := a.settleOne(ctx, last); err != nil {
+				if open++; first == nil {
+					first = fmt.Errorf("session %s: %w", last.ID, err)
+				}
+			}
+		}
 	}
-	for _, s := range found {
-		err = errors.Join(err, a.settleOne(ctx, s))
-	}
-	return err
 }
 
 // settleOne ends a turn that nobody runs. Another process may be quicker, also to remove

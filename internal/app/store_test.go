@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -289,11 +290,27 @@ func TestNoPlace(t *testing.T) {
 		filepath.Dir(file):                 "is a folder: name a file in it",
 		"mysql://me:hunter2@127.0.0.1/x":   `the database is no "mysql://": give postgres://`,
 		"postgres://me:hunter2@:1/x?pool=": "postgres://",
+
+		"host=localhost user=me password=hunter2 dbname=x": "looks like a server's and is no URL: give postgres://",
+		"dbname = x password = 'hunter2'":                  "looks like a server's and is no URL",
+		"postgres:/me:hunter2@h/x":                         "looks like a server's and is no URL",
+		"PostgreSQL:me:hunter2@h/x":                        "looks like a server's and is no URL",
+		"me:hunter2@h/x":                                   "looks like a server's and is no URL",
+		"me:hunter2/or@h:5432/x":                           "looks like a server's and is no URL",
 	} {
 		s.DB = config.NewSecret(db)
 		_, err := app.Open(t.Context(), s, slog.New(slog.DiscardHandler))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v, want %s", db, err, want)
+		}
+		if path := s.DBPath(); strings.Contains(path, "hunter2") {
+			t.Errorf("%s is taken for a file", path)
+		}
+	}
+	for _, name := range []string{"me@host.db", "a:b.db", "user.db", "./postgres:x@y.db", "x/password=y.db"} {
+		s.DB = config.NewSecret(name)
+		if path := s.DBPath(); path != name {
+			t.Errorf("%s is taken for no file", name)
 		}
 	}
 	s.DB = config.NewSecret(app.MemoryDB)
@@ -301,6 +318,24 @@ func TestNoPlace(t *testing.T) {
 		t.Fatalf("memory: %v %+v", err, a)
 	}
 	a.Close()
+}
+
+// TestNoHome: where no folder can be made, of which the system says so in words of its own,
+// nothing is kept.
+func TestNoHome(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no /proc")
+	}
+	s := newTeller(t).kept("/proc/nope")
+	s.NoSkills = true
+	a, err := app.Open(t.Context(), s, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if a.Store != nil || !strings.HasPrefix(a.StoreWarning, "/proc/nope cannot be written") {
+		t.Errorf("the warning is %q", a.StoreWarning)
+	}
 }
 
 // open opens a database as another program does.
@@ -420,5 +455,73 @@ func TestSettle(t *testing.T) {
 	}
 	if _, err := a.Conversation(t.Context(), "another", "dead"); fault.From(err).Detail != "session_not_found" {
 		t.Errorf("another tenant: %v", err)
+	}
+}
+
+// lineChannel is a log whose lines are read as they come.
+type lineChannel chan string
+
+// Write is one line.
+func (c lineChannel) Write(b []byte) (int, error) {
+	c <- string(b)
+	return len(b), nil
+}
+
+// TestSettleOthers: turns that cannot be ended keep no others open, however many they are,
+// and are told of in one line. What nothing refers to goes.
+func TestSettleOthers(t *testing.T) {
+	home := t.TempDir()
+	path := filepath.Join(home, "metier.db")
+	other := open(t, path)
+	for i := range 110 { // more than are looked for at once
+		cutOff(t, other, fmt.Sprint("bad", i))
+	}
+	cutOff(t, other, "good")
+	raw, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	for _, s := range []string{
+		"UPDATE events SET kind = 'unheard.of' WHERE session LIKE 'bad%' AND seq = 2",
+		"INSERT INTO blobs (tenant, digest, bytes, created_at) VALUES ('default', 'left', x'00', 0)",
+	} {
+		if _, err := raw.ExecContext(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told := make(lineChannel, 100)
+	a, err := app.Open(t.Context(), newTeller(t).kept(home), slog.New(slog.NewTextHandler(told, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	settled := make(chan struct{})
+	go func() {
+		defer close(settled)
+		a.Settle(ctx)
+	}()
+	soon, enough := context.WithTimeout(t.Context(), time.Minute)
+	defer enough()
+	for e, err := range a.Store.Log(access.DefaultTenant, "good").Follow(soon, 6) {
+		if d, ok := e.Data.(journal.TurnEnded); !ok || d.Reason != journal.Cancelled {
+			t.Errorf("event %+v, %v", e, err)
+		}
+		break
+	}
+	line := ""
+	for !strings.Contains(line, "stay open") {
+		line = <-told
+	}
+	if !strings.Contains(line, "turns=110") || strings.Count(line, "unheard.of") != 1 {
+		t.Errorf("the log has %q", line)
+	}
+	stop()
+	<-settled
+	var left int
+	if err := raw.QueryRowContext(t.Context(), "SELECT count(*) FROM blobs").Scan(&left); err != nil || left != 0 {
+		t.Errorf("%d blobs are left: %v", left, err)
 	}
 }

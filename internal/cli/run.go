@@ -129,17 +129,38 @@ func (s *session) earlier(ctx context.Context, a *app.App) ([]llm.Message, strin
 	return messages, s.flags.session, nil
 }
 
-// sayGoOn tells how the conversation can be taken up again. The database may have a
-// password: it is not said.
+// sayGoOn tells how the conversation can be taken up again, in words that can be pasted. A
+// URL may have a password: it is not said.
 func (s *session) sayGoOn(a *app.App, command, id string) {
 	if a.Store == nil {
 		return
 	}
-	with := ""
-	if s.typed[flagDB] {
-		with = ", and the same --" + flagDB
+	words, same := []string{"metier", command}, []string(nil)
+	switch name := s.flags.upstream; {
+	case !s.typed["upstream"]:
+	case plain(name):
+		words = append(words, "--upstream", name)
+	default:
+		same = append(same, "--upstream")
 	}
-	fmt.Fprintf(s.std.Err, "to go on: metier %s --session %s%s\n", command, id, with)
+	if words = append(words, "--session", id); command == "run" {
+		words = append(words, `"MESSAGE"`)
+	}
+	if s.typed[flagDB] {
+		same = append(same, "--"+flagDB)
+	}
+	with := ""
+	if len(same) > 0 {
+		with = ", and the same " + strings.Join(same, " and ")
+	}
+	fmt.Fprintf(s.std.Err, "to go on: %s%s\n", strings.Join(words, " "), with)
+}
+
+// plain reports whether a text is a word to every shell, and no URL.
+func plain(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r))
+	})
 }
 
 // sayStore tells where conversations are kept.

@@ -136,6 +136,15 @@ const (
 	SessionPage      Name = "session-page"
 	SessionRows      Name = "session-rows"
 	ContinuityCount  Name = "continuity-entries"
+	ResponsesCount   Name = "responses"
+	ResponsesBytes   Name = "responses-bytes"
+	ResponsesAge     Name = "responses-age"
+	BackgroundOwned  Name = "background-key"
+	BackgroundCount  Name = "background"
+	BackgroundEvents Name = "background-events"
+	SocketLife       Name = "socket-life"
+	SocketLanes      Name = "socket-lanes"
+	SocketQueue      Name = "socket-queue"
 )
 
 // Limit is one row of the table.
@@ -262,6 +271,15 @@ func Limits() []Limit {
 		{StoreInline, 16 * kib, Bytes, kib, 64 * mib, "", "", "size of an event's data beyond which it is kept apart, once for all events that hold the same"},
 		{SessionHold, 15, Seconds, 3, 600, "", "session_busy", "time after which a session is free again whose process has died in a turn"},
 		{SessionPage, 50, Count, 1, 1000, "", "", "sessions or events of one page of a list, if it does not say"},
+		{ResponsesCount, 1024, Count, 1, 1 << 20, "responses", "", "responses kept for one key, those unchanged the longest go first"},
+		{ResponsesBytes, 256 * mib, Bytes, kib, 1 << 40, "responses-bytes", "response_too_large", "bytes of the responses kept for one key"},
+		{ResponsesAge, 30 * day, Seconds, 1, 365 * day, "responses-age", "", "time since it last changed that a response is kept"},
+		{BackgroundOwned, 8, Count, 0, 1 << 16, "background-key", "too_many_responses", "responses that are worked on in the background at once for one key"},
+		{BackgroundCount, 64, Count, 0, 1 << 16, "background", "too_many_responses", "the same for all keys, and how many that have ended can still be streamed again"},
+		{BackgroundEvents, 8 * mib, Bytes, kib, 1024 * mib, "", "", "bytes of a background response's events that are kept for who streams it again, the oldest go first"},
+		{SocketLife, 3600, Seconds, 1, day, "", "websocket_connection_limit_reached", "time for which a WebSocket stays open"},
+		{SocketLanes, 16, Count, 1, 1024, "", "websocket_stream_limit_reached", "streams of one WebSocket that are answered at once"},
+		{SocketQueue, 16, Count, 0, 1024, "", "websocket_queue_limit_reached", "requests of one WebSocket that wait for their stream"},
 		{SessionRows, 1000, Count, 1, 1 << 20, "", "", "sessions or events of one page that a request may ask for"},
 	}
 }

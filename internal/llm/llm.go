@@ -15,6 +15,7 @@ package llm
 import (
 	"context"
 	"iter"
+	"math"
 	"net/http"
 	"strings"
 
@@ -237,12 +238,18 @@ type Usage struct {
 	Reasoning int64 `json:"reasoning,omitzero"` // of Output
 }
 
-// Add is the sum of two usages.
+// Add is the sum of two usages. What an upstream says of itself may be anything: less than
+// nothing counts as nothing, and a sum stays at the largest number there is.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
-		Input: u.Input + v.Input, Output: u.Output + v.Output, Total: u.Total + v.Total,
-		Cached: u.Cached + v.Cached, Written: u.Written + v.Written, Reasoning: u.Reasoning + v.Reasoning,
+		Input: sum(u.Input, v.Input), Output: sum(u.Output, v.Output), Total: sum(u.Total, v.Total),
+		Cached: sum(u.Cached, v.Cached), Written: sum(u.Written, v.Written), Reasoning: sum(u.Reasoning, v.Reasoning),
 	}
+}
+
+func sum(a, b int64) int64 {
+	a, b = max(a, 0), max(b, 0)
+	return a + min(b, math.MaxInt64-a)
 }
 
 // CallDelta is a fragment of a call. The first fragment of an index carries its

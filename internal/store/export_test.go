@@ -29,6 +29,9 @@ func (db *DB) Count(ctx context.Context, table string) (n int, err error) {
 	return n, err
 }
 
+// Heard is word, from wherever it comes, of a session that is as far as seq.
+func (db *DB) Heard(tenant, id string, seq int64) { db.hub.heard(key{tenant, id}, seq) }
+
 // Settle waits until what has to go is gone.
 func (c *Continuity) Settle(ctx context.Context) { c.report(ctx, c.evict(ctx)) }
 

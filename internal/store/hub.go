@@ -92,6 +92,20 @@ func (f follower) next(after int64) (events []journal.Event, last int64, changed
 	return events, t.last, t.changed
 }
 
+// ends tells where the session really ended, after a look for events up to last found none
+// behind seq: what was heard of was wrong, or has been removed since.
+func (f follower) ends(seq, last int64) {
+	f.hub.mu.Lock()
+	defer f.hub.mu.Unlock()
+	t := f.hub.topics[f.key]
+	if t.last != last {
+		return
+	}
+	if t.last = seq; len(t.recent) > 0 { // stored since
+		t.last = max(seq, t.recent[len(t.recent)-1].Seq)
+	}
+}
+
 // tell is called after events were stored by this process.
 func (h *hub) tell(k key, events []journal.Event) {
 	if len(events) == 0 {
@@ -103,13 +117,14 @@ func (h *hub) tell(k key, events []journal.Event) {
 	if t == nil {
 		return
 	}
-	first := events[0].Seq
-	if n := len(t.recent); n == 0 || t.recent[n-1].Seq != first-1 {
+	last := events[len(events)-1].Seq
+	events = events[max(0, len(events)-recentEvents):]
+	if n := len(t.recent); n == 0 || t.recent[n-1].Seq != events[0].Seq-1 {
 		t.recent = nil // there is a gap
 	}
 	// Followers hold views of the slice: what they see must not move.
 	t.recent = append(t.recent[max(0, len(t.recent)+len(events)-recentEvents):len(t.recent):len(t.recent)], events...)
-	t.hear(first + int64(len(events)) - 1)
+	t.hear(last)
 }
 
 // heard is called when another process may have stored events; with seq 0 nobody knows

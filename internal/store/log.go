@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/journal"
 )
 
@@ -57,7 +58,7 @@ type row struct {
 
 const (
 	sqlMove = `UPDATE sessions SET seq = ?, agent = ?, status = ?, summary = ?, updated_at = ?
-		WHERE tenant = ? AND id = ? AND seq = ? AND fence = ?`
+		WHERE tenant = ? AND id = ? AND seq = ? AND fence = ? AND ` + sqlCurrent
 	sqlAddEvent = `INSERT INTO events (tenant, session, seq, schema, at, turn, anchor, kind, data, blob)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''))`
 	sqlAddBlob = `INSERT INTO blobs (tenant, digest, bytes, created_at) VALUES (?, ?, ?, ?)
@@ -138,6 +139,9 @@ func (l *Log) entry(at journal.Position, s journal.Summary, drafts []journal.Dra
 			return e, nil, s, err
 		}
 		s = s.Apply(events[i])
+		if !storable(r.turn) || !storable(r.anchor) || !storable(s.Agent) {
+			return e, nil, s, fmt.Errorf("store: append to session %s: the turn %.80q, the anchor %.80q and the agent %.80q must be text", l.id, r.turn, r.anchor, s.Agent)
+		}
 		e.rows = append(e.rows, r)
 	}
 	b, err := json.Marshal(s, json.Deterministic(true))
@@ -210,7 +214,12 @@ func (l *Log) keep(seq int64, s journal.Summary) {
 // refused says why an append at a position was not stored.
 func (l *Log) refused(ctx context.Context, at journal.Position) error {
 	// Who was refused must learn it for certain, also when there is little time left.
-	stands, _, err := l.place(context.WithoutCancel(ctx))
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), patience(l.db.o.Limits, passing))
+	defer stop()
+	stands, _, err := l.place(ctx)
+	if err == nil && stands == at {
+		err = l.db.current(ctx, l.db.engine.read())
+	}
 	if err != nil {
 		return err
 	}
@@ -238,13 +247,25 @@ func (l *Log) Read(ctx context.Context, after int64) iter.Seq2[journal.Event, er
 }
 
 // between yields events page by page, so that no reader holds a connection while its
-// consumer thinks. It returns the last that it yielded, and false when it is to stop.
+// consumer thinks. It returns the last that it yielded, and false when it is to stop. It
+// yields less when the session has less.
 func (l *Log) between(ctx context.Context, after, last int64, yield func(journal.Event, error) bool) (int64, bool) {
-	for after < last {
+	for again := false; after < last; {
 		events, err := l.page(ctx, after, last)
 		if err == nil && len(events) == 0 {
-			err = fmt.Errorf("store: session %s: events after %d are missing: the database is damaged", l.id, after)
+			var ends bool
+			if ends, err = l.endsAt(ctx, after); ends {
+				return after, true
+			}
+			if err == nil && !again { // they may have been stored since
+				again = true
+				continue
+			}
+			if err == nil {
+				err = fmt.Errorf("store: session %s: events after %d are missing: the database is damaged", l.id, after)
+			}
 		}
+		again = false
 		if err != nil {
 			yield(journal.Event{}, err)
 			return after, false
@@ -267,7 +288,25 @@ func (l *Log) between(ctx context.Context, after, last int64, yield func(journal
 	return after, true
 }
 
+// endsAt reports whether there is nothing after an event; it fails with [ErrNoSession] when
+// the session was removed.
+func (l *Log) endsAt(ctx context.Context, after int64) (bool, error) {
+	stands, _, err := l.place(ctx)
+	return err == nil && stands.Seq <= after, err
+}
+
+// page reads again when the connection turns out to be lost: each that lies idle in the
+// pool may be.
 func (l *Log) page(ctx context.Context, after, last int64) (events []journal.Event, err error) {
+	for range l.db.o.Limits.Int(config.StoreConnections) + 1 {
+		if events, err = l.pageOnce(ctx, after, last); err == nil || ctx.Err() != nil || !isLost(err) {
+			break
+		}
+	}
+	return events, err
+}
+
+func (l *Log) pageOnce(ctx context.Context, after, last int64) (events []journal.Event, err error) {
 	rows, err := l.db.engine.read().QueryContext(ctx, sqlEvents, l.tenant, l.id, after, last, page)
 	if err != nil {
 		return nil, l.db.failed("read session "+l.id, err)
@@ -319,6 +358,9 @@ func (l *Log) Follow(ctx context.Context, after int64) iter.Seq2[journal.Event, 
 		for {
 			if after, more = l.between(ctx, after, last, yield); !more {
 				return
+			}
+			if after < last {
+				f.ends(after, last)
 			}
 			if after, last, more = l.hear(ctx, f, after, yield); !more {
 				return

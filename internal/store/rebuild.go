@@ -14,45 +14,53 @@ import (
 const summaryForm = 1
 
 const (
-	sqlOtherForm = `SELECT tenant, id FROM sessions WHERE form <> ? LIMIT ?`
+	sqlOtherForm = `SELECT tenant, id FROM sessions WHERE form <> ? AND (tenant, id) > (?, ?) ORDER BY tenant, id LIMIT ?`
 	sqlRebuilt   = `UPDATE sessions SET agent = ?, status = ?, summary = ?, form = ? WHERE tenant = ? AND id = ? AND seq = ?`
 )
 
 // rebuildMany is how many sessions are looked for at once.
 const rebuildMany = 100
 
-// rebuild folds all summaries that have another form, and counts them.
+// rebuild folds all summaries that have another form, and counts them. One that cannot be
+// folded keeps its form, and keeps nobody from the others.
 func (db *DB) rebuild(ctx context.Context) (int, error) {
 	done := 0
-	for {
-		keys, err := db.otherForm(ctx)
+	for last := (key{}); ; {
+		keys, err := db.keys(ctx, sqlOtherForm, summaryForm, last.tenant, last.id, rebuildMany)
 		if err != nil || len(keys) == 0 {
-			return done, err
+			return done, db.failed("look for old summaries", err)
 		}
 		for _, k := range keys {
-			if err := db.rebuildOne(ctx, k); err != nil {
-				return done, err
+			last = k
+			err := db.rebuildOne(ctx, k)
+			switch {
+			case ctx.Err() != nil:
+				return done, ctx.Err()
+			case err != nil:
+				db.o.Logger.WarnContext(ctx, "the summary of a session is out of date", "session", k.id, "error", err)
+			default:
+				done++
 			}
-			done++
 		}
 	}
 }
 
-func (db *DB) otherForm(ctx context.Context) ([]key, error) {
-	rows, err := db.engine.read().QueryContext(ctx, sqlOtherForm, summaryForm, rebuildMany)
+// keys are the rows of two columns, the tenant's in front.
+func (db *DB) keys(ctx context.Context, query string, args ...any) ([]key, error) {
+	rows, err := db.engine.read().QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, db.failed("look for old summaries", err)
+		return nil, err
 	}
 	defer rows.Close()
 	var keys []key
 	for rows.Next() {
 		var k key
 		if err := rows.Scan(&k.tenant, &k.id); err != nil {
-			return nil, db.failed("look for old summaries", err)
+			return nil, err
 		}
 		keys = append(keys, k)
 	}
-	return keys, db.failed("look for old summaries", rows.Err())
+	return keys, rows.Err()
 }
 
 // rebuildOne folds one. One that another process appends to meanwhile gets its summary

@@ -1,12 +1,15 @@
 package store_test
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -135,15 +138,21 @@ func read(t *testing.T, l journal.Log, after int64) []journal.Event {
 	return events
 }
 
-// cut ends all connections to the server but the one that says so.
-func (p place) cut(t *testing.T) {
+// raw is a connection to the server.
+func (p place) raw(t *testing.T) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), p.url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(t.Context())
-	_, err = conn.Exec(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND application_name = current_setting('application_name')")
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) }) // it holds nothing
+	return conn
+}
+
+// cut ends all connections to the server but the one that says so.
+func (p place) cut(t *testing.T) {
+	t.Helper()
+	_, err := p.raw(t).Exec(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND application_name = current_setting('application_name')")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,5 +164,29 @@ func (p place) backupSchema() string {
 	if err != nil {
 		panic(err)
 	}
-	return u.Query().Get("search_path") + "_backup_v1"
+	return fmt.Sprintf("%s_backup_v%d", u.Query().Get("search_path"), p.version())
+}
+
+// backupFile is where a file is copied to before its tables change.
+func (p place) backupFile() string { return fmt.Sprintf("%s.v%d.bak", p.url, p.version()) }
+
+// version is that of this build's tables.
+func (p place) version() int {
+	folder := "sqlite"
+	if store.IsPostgres(p.url) {
+		folder = "postgres"
+	}
+	files, err := store.Statements(folder)
+	if err != nil {
+		panic(err)
+	}
+	names, err := fs.Glob(files, "*.sql")
+	if err != nil {
+		panic(err)
+	}
+	n, err := strconv.Atoi(names[len(names)-1][:5])
+	if err != nil {
+		panic(err)
+	}
+	return n
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,8 +14,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
-	"github.com/jackc/pgx/v5/pgconn"
-	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/fault"
@@ -36,7 +35,7 @@ const (
 		(tenant, id, agent, status, seq, fence, holder, held_until, summary, form, created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, 0, '', 0, ?, ?, ?, ?) ON CONFLICT (tenant, id) DO NOTHING`
 	sqlTake = `UPDATE sessions SET fence = fence + 1, holder = ?, held_until = ?
-		WHERE tenant = ? AND id = ? AND (? OR held_until < ?) RETURNING seq, fence`
+		WHERE tenant = ? AND id = ? AND (? OR held_until < ?) AND ` + sqlCurrent + ` RETURNING seq, fence`
 	sqlKeep       = `UPDATE sessions SET held_until = ? WHERE tenant = ? AND id = ? AND fence = ?`
 	sqlSessionRow = `SELECT tenant, id, seq, held_until, summary FROM sessions `
 )
@@ -69,6 +68,9 @@ func (db *DB) CreateSession(ctx context.Context, tenant, id string, drafts ...jo
 		if n, err := result.RowsAffected(); err != nil || n == 0 {
 			return errors.Join(err, ErrExists)
 		}
+		if err := db.current(ctx, q); err != nil {
+			return err
+		}
 		return addRows(ctx, q, e)
 	})
 	if errors.Is(err, ErrExists) {
@@ -79,7 +81,7 @@ func (db *DB) CreateSession(ctx context.Context, tenant, id string, drafts ...jo
 }
 
 const (
-	sqlBlobsOf    = `SELECT DISTINCT blob FROM events WHERE tenant = ? AND session = ? AND blob IS NOT NULL`
+	sqlBlobsOf    = `SELECT DISTINCT blob FROM events WHERE tenant = ? AND session = ? AND blob IS NOT NULL ORDER BY blob`
 	sqlBar        = `UPDATE sessions SET fence = fence + 1 WHERE tenant = ? AND id = ?`
 	sqlDropEvents = `DELETE FROM events WHERE tenant = ? AND session = ?`
 	sqlDrop       = `DELETE FROM sessions WHERE tenant = ? AND id = ?`
@@ -88,50 +90,41 @@ const (
 )
 
 // DeleteSession removes a session, its events, and the blobs that no other event of the
-// tenant has. Whoever writes to it learns that it is gone. One that is not there is no
-// error.
+// tenant has: all of it or nothing. Whoever writes to it learns that it is gone. One that
+// is not there is no error.
 func (db *DB) DeleteSession(ctx context.Context, tenant, id string) error {
-	var blobs []string
-	err := db.engine.write(ctx, lasting, func(ctx context.Context, q queries) (err error) {
+	err := db.engine.write(ctx, lasting, func(ctx context.Context, q queries) error {
 		// Its writer can write no more from here on.
 		if _, err := q.ExecContext(ctx, sqlBar, tenant, id); err != nil {
 			return err
 		}
-		if blobs, err = texts(ctx, q, sqlBlobsOf, tenant, id); err != nil {
+		if err := db.current(ctx, q); err != nil {
 			return err
 		}
-		if _, err := q.ExecContext(ctx, sqlDropEvents, tenant, id); err != nil {
-			return err
-		}
-		_, err = q.ExecContext(ctx, sqlDrop, tenant, id)
-		return err
+		return dropSession(ctx, q, tenant, id)
 	})
-	// A blob that somebody takes up just now stays: each goes by itself.
-	for _, digest := range blobs {
-		if err != nil {
-			break
-		}
-		err = db.engine.write(ctx, lasting, func(ctx context.Context, q queries) error {
-			_, err := q.ExecContext(ctx, sqlDropBlob, tenant, digest)
-			return err
-		})
-		if isReferred(err) {
-			err = nil
-		}
-	}
 	if err == nil {
 		db.hub.removed(key{tenant, id})
 	}
 	return db.failed("delete session "+id, err)
 }
 
-// isReferred tells the error of a row that another one refers to.
-func isReferred(err error) bool {
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return e.Code == "23503"
+func dropSession(ctx context.Context, q queries, tenant, id string) error {
+	blobs, err := texts(ctx, q, sqlBlobsOf, tenant, id)
+	if err != nil {
+		return err
 	}
-	code, ok := sqliteCode(err)
-	return ok && code == sqlite3.SQLITE_CONSTRAINT
+	for _, statement := range []string{sqlDropEvents, sqlDrop} {
+		if _, err := q.ExecContext(ctx, statement, tenant, id); err != nil {
+			return err
+		}
+	}
+	for _, digest := range blobs {
+		if _, err := q.ExecContext(ctx, sqlDropBlob, tenant, digest); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // texts are the rows of one column.
@@ -200,7 +193,7 @@ func (db *DB) Sessions(ctx context.Context, q Query) (found []Session, next stri
 		}
 		where, args = where+" AND (updated_at < ? OR updated_at = ? AND id < ?)", append(args, at, at, id)
 	}
-	found, err = db.sessions(ctx, where+" ORDER BY updated_at DESC, id DESC LIMIT ?", append(args, q.Limit+1)...)
+	found, err = db.sessions(ctx, where+" ORDER BY updated_at DESC, id DESC LIMIT ?", append(args, min(int64(q.Limit), math.MaxInt64-1)+1)...)
 	if err != nil || len(found) <= q.Limit {
 		return found, "", err
 	}
@@ -230,9 +223,11 @@ func readCursor(c string) (at int64, id string, ok bool) {
 }
 
 // Orphans lists sessions, of all tenants, in which a turn runs that no process has any
-// more: the one that had it is gone.
-func (db *DB) Orphans(ctx context.Context, limit int) ([]Session, error) {
-	return db.sessions(ctx, "WHERE status = 'running' AND held_until < ? ORDER BY held_until LIMIT ?", millis(db.o.Now()), limit)
+// more: the one that had it is gone. They come by tenant and id, those behind the last one
+// of the page before; its zero value is for the first page.
+func (db *DB) Orphans(ctx context.Context, last Session, limit int) ([]Session, error) {
+	return db.sessions(ctx, "WHERE status = 'running' AND held_until < ? AND (tenant, id) > (?, ?) ORDER BY tenant, id LIMIT ?",
+		millis(db.o.Now()), last.Tenant, last.ID, limit)
 }
 
 func (db *DB) sessions(ctx context.Context, where string, args ...any) (found []Session, err error) {
@@ -274,10 +269,13 @@ func (l *Log) take(ctx context.Context, force bool, until int64) (at journal.Pos
 	}
 	// A fence need not outlive a machine that loses power: its holders do not either.
 	err = l.db.engine.write(ctx, passing, func(ctx context.Context, q queries) error {
-		return q.QueryRowContext(ctx, sqlTake, holder, until, l.tenant, l.id, force, millis(l.db.o.Now())).Scan(&at.Seq, &at.Fence)
+		return q.QueryRowContext(ctx, sqlTake, holder, until, l.tenant, l.id, force, millis(l.db.o.Now()), l.db.engine.knows()).Scan(&at.Seq, &at.Fence)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		if _, _, err := l.place(ctx); err != nil {
+			return at, err
+		}
+		if err := l.db.current(ctx, l.db.engine.read()); err != nil {
 			return at, err
 		}
 		return at, fmt.Errorf("%w: %s", ErrHeld, l.id)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/pressly/goose/v3/lock"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -23,6 +24,7 @@ import (
 // several that read. Readers never wait for the writer (WAL).
 type sqlite struct {
 	path    string
+	version int64 // of the tables that this build knows
 	readers *sql.DB
 	cached  *prepared
 	writes  *sql.DB
@@ -41,11 +43,14 @@ func openSQLite(ctx context.Context, o Options) (*sqlite, error) {
 		return nil, fmt.Errorf("store: open %s: %w", path, s.explain(err))
 	}
 	wait := fmt.Sprintf("busy_timeout(%d)", o.Limits.Duration(config.StoreWait).Milliseconds())
+	if err := foreignFile(ctx, path, wait); err != nil {
+		return nil, fmt.Errorf("store: open %s: %w", path, s.explain(err))
+	}
 	if s.writes, err = sql.Open("sqlite", dsn(path, wait, "journal_mode(WAL)", "foreign_keys(1)", "synchronous(FULL)", walLimit)); err != nil {
 		return nil, fmt.Errorf("store: open %s: %w", path, err)
 	}
 	s.writes.SetMaxOpenConns(1)
-	if err := migrate(ctx, s.writes, sqliteTables(path, o.tables), o.Logger); err != nil {
+	if s.version, err = migrate(ctx, s.writes, sqliteTables(path, wait, o.tables), o.Logger); err != nil {
 		return nil, errors.Join(fmt.Errorf("store: open %s: %w", path, s.explain(err)), s.writes.Close())
 	}
 	if s.readers, err = sql.Open("sqlite", dsn(path, wait, "query_only(1)")); err != nil {
@@ -86,6 +91,8 @@ func dsn(path string, pragmas ...string) string {
 
 func (s *sqlite) named() string { return s.path }
 
+func (s *sqlite) knows() int64 { return s.version }
+
 func (s *sqlite) read() queries { return s.cached }
 
 func (s *sqlite) write(ctx context.Context, d durability, fn func(context.Context, queries) error) error {
@@ -94,7 +101,7 @@ func (s *sqlite) write(ctx context.Context, d durability, fn func(context.Contex
 
 func (s *sqlite) append(ctx context.Context, e entry) (stored bool, err error) {
 	err = s.writer.do(ctx, lasting, func(ctx context.Context, q queries) error {
-		stored, err = move(ctx, q, e)
+		stored, err = s.move(ctx, q, e)
 		if err != nil || !stored {
 			return err
 		}
@@ -104,9 +111,9 @@ func (s *sqlite) append(ctx context.Context, e entry) (stored bool, err error) {
 }
 
 // move sets a log to its new position, if it stands at the old one.
-func move(ctx context.Context, q queries, e entry) (bool, error) {
+func (s *sqlite) move(ctx context.Context, q queries, e entry) (bool, error) {
 	to := e.at.Seq + int64(len(e.rows))
-	result, err := q.ExecContext(ctx, sqlMove, to, e.agent, e.status, e.summary, millis(e.now), e.tenant, e.id, e.at.Seq, e.at.Fence)
+	result, err := q.ExecContext(ctx, sqlMove, to, e.agent, e.status, e.summary, millis(e.now), e.tenant, e.id, e.at.Seq, e.at.Fence, s.version)
 	if err != nil {
 		return false, err
 	}
@@ -169,33 +176,104 @@ func (s *sqlite) explain(err error) error {
 	return err
 }
 
-// sqliteTables is how tables of a file are changed.
-func sqliteTables(path string, from fs.FS) tables {
+// sqliteTables is how tables of a file are changed: by one process at a time.
+func sqliteTables(path, wait string, from fs.FS) tables {
 	return tables{
-		dialect: "sqlite3", folder: "sqlite", from: from, name: path,
-		backup: func(ctx context.Context, db *sql.DB, version int64, logger *slog.Logger) error {
-			return backupFile(ctx, db, path, version, logger)
+		dialect: "sqlite3", folder: "sqlite", from: from, name: path, names: sqliteNames, locker: &fileLock{path: path + ".lock", wait: wait},
+		backup: func(ctx context.Context, conn *sql.Conn, version int64, logger *slog.Logger) error {
+			return backupFile(ctx, conn, path, version, logger)
 		},
 	}
 }
 
-// backupFile copies a database as it is at one moment.
-func backupFile(ctx context.Context, db *sql.DB, path string, version int64, logger *slog.Logger) error {
-	to := fmt.Sprintf("%s.v%d.bak", path, version)
-	// A copy of an earlier try may be there, whole or not.
-	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+const sqliteNames = `SELECT coalesce(sum(name = 'goose_db_version'), 0), coalesce(sum(name = 'sessions'), 0), count(*)
+	FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite!_%' ESCAPE '!'`
+
+// foreignFile refuses a file of another program before anything of it is changed, its mode
+// included.
+func foreignFile(ctx context.Context, path, wait string) error {
+	db, err := sql.Open("sqlite", dsn(path, wait, "query_only(1)"))
+	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // SQLite fills an empty file
+	return errors.Join(foreign(ctx, db, path, sqliteNames), db.Close())
+}
+
+// backupFile copies a database as it is at one moment. A whole copy that is there is
+// replaced by a whole one alone.
+func backupFile(ctx context.Context, conn *sql.Conn, path string, version int64, logger *slog.Logger) error {
+	to := fmt.Sprintf("%s.v%d.bak", path, version)
+	part := to + ".part"
+	// That of a process that died may be there.
+	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // SQLite fills an empty file
 	if err != nil {
 		return err
 	}
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if _, err := db.ExecContext(ctx, "VACUUM INTO ?", to); err != nil {
-		return errors.Join(err, os.Remove(to))
+	if _, err := conn.ExecContext(ctx, "VACUUM INTO ?", part); err != nil {
+		return errors.Join(err, os.Remove(part))
+	}
+	if err := os.Rename(part, to); err != nil {
+		return errors.Join(err, os.Remove(part))
 	}
 	logger.InfoContext(ctx, "database copied before its tables change", "copy", to)
 	return nil
+}
+
+// fileLock is had by one of all that would change the tables of a file. It is a database
+// of its own, which SQLite locks alike on every system, and whose lock goes with its
+// process; it is there only while it is had.
+type fileLock struct {
+	path, wait string
+	db         *sql.DB
+}
+
+var _ lock.SessionLocker = (*fileLock)(nil)
+
+// SessionLock waits for the lock.
+func (l *fileLock) SessionLock(ctx context.Context, _ *sql.Conn) error {
+	for try := 1; ; {
+		had, err := l.try(ctx)
+		code, _ := sqliteCode(err)
+		switch {
+		case had, err != nil && (code != sqlite3.SQLITE_BUSY || try == lockWaits):
+			return err
+		case err != nil:
+			try++
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// try reports false when the file that was locked is not the one that others find: who had
+// it before has removed it.
+func (l *fileLock) try(ctx context.Context) (bool, error) {
+	before, missing := os.Stat(l.path)
+	db, err := sql.Open("sqlite", dsn(l.path, l.wait))
+	if err != nil {
+		return false, err
+	}
+	db.SetMaxOpenConns(1) // which is the one that has the lock, until it is closed
+	if _, err := db.ExecContext(ctx, "BEGIN EXCLUSIVE"); err != nil {
+		return false, errors.Join(err, db.Close())
+	}
+	after, err := os.Stat(l.path)
+	if missing != nil || err != nil || !os.SameFile(before, after) {
+		return false, db.Close()
+	}
+	l.db = db
+	return true, nil
+}
+
+// SessionUnlock lets others have the lock.
+func (l *fileLock) SessionUnlock(context.Context, *sql.Conn) error {
+	_ = os.Remove(l.path) // some systems keep a file that is open: then it stays, empty
+	return l.db.Close()
 }

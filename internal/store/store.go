@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/metier-run/metier/internal/config"
+	"github.com/metier-run/metier/internal/fault"
 )
 
 // Options set up a [DB].
@@ -67,7 +68,8 @@ const (
 type engine interface {
 	// write runs fn in one transaction. It may run fn more than once, when a first try
 	// came to nothing. When ctx ends before fn began, fn is not run; after that the
-	// outcome is waited for, so that nobody is told of a failure that was none.
+	// outcome is waited for, so that nobody is told of a failure that was none, but no
+	// longer than [patience].
 	write(ctx context.Context, d durability, fn func(context.Context, queries) error) error
 	// read is for single statements.
 	read() queries
@@ -81,6 +83,8 @@ type engine interface {
 	listen(ctx context.Context, heard func(key, int64))
 	// named is the database for people, without a password.
 	named() string
+	// knows is the version of the tables that this build knows.
+	knows() int64
 	close() error
 }
 
@@ -133,15 +137,29 @@ var (
 	ErrNoBlob = errors.New("store: no such blob")
 )
 
-// failed is an error of an operation, explained.
+// failed is an error of an operation, explained. That of a context is its owner's, but for
+// those that the database has for its own waits: they are explained.
 func (db *DB) failed(operation string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	explained := db.engine.explain(err)
+	_, told := errors.AsType[*fault.Error](explained)
+	if !told && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		return err
 	}
-	return fmt.Errorf("store: %s: %w", operation, db.engine.explain(err))
+	return fmt.Errorf("store: %s: %w", operation, explained)
+}
+
+// patience is how long the outcome of a write on a server is waited for: it has to wait for
+// other programs and then do its own work. What concerns a whole session may take longer
+// than what a turn writes on its way.
+func patience(limits config.Values, d durability) time.Duration {
+	wait := limits.Duration(config.StoreWait)
+	if d == lasting {
+		return 6 * wait
+	}
+	return 2 * wait
 }
 
 func millis(t time.Time) int64 { return t.UnixMilli() }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -219,6 +221,182 @@ func TestFollowRemoved(t *testing.T) {
 	})
 }
 
+// TestDeleteIsWhole: a deletion that nobody waits for any more has removed all or nothing.
+func TestDeleteIsWhole(t *testing.T) {
+	each(t, func(t *testing.T, p place) {
+		db := p.open(t)
+		for n := range 12 {
+			id := fmt.Sprint("s", n)
+			var drafts []journal.Draft
+			for i := range 40 {
+				drafts = append(drafts, added("", fmt.Sprint("n", i), strings.Repeat(fmt.Sprint(id, " said ", i, " "), 300)))
+			}
+			if _, err := db.CreateSession(t.Context(), tenant, id, drafts...); err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithTimeout(t.Context(), time.Duration(n)*time.Millisecond)
+			err := db.DeleteSession(ctx, tenant, id)
+			stop()
+			want := 0
+			if _, there := db.Session(t.Context(), tenant, id); there == nil {
+				want = 40
+			}
+			if got, countErr := db.Count(t.Context(), "blobs"); got != want || countErr != nil || err == nil && want > 0 {
+				t.Errorf("deletion %d: %v, and %d blobs are left, want %d: %v", n, err, got, want, countErr)
+			}
+			if err := db.DeleteSession(t.Context(), tenant, id); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// TestSweep: bytes that nothing refers to go when they are a day old, and no others.
+func TestSweep(t *testing.T) {
+	each(t, func(t *testing.T, p place) {
+		db := p.open(t)
+		for i := range 120 {
+			if _, err := db.PutBlob(t.Context(), []string{tenant, "another"}[i%2], fmt.Append(nil, "bytes ", i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l := create(t, db, "s1")
+		mustAppend(t, l, take(t, l), added("", "n1", strings.Repeat("large ", 1000)))
+		p.clock.advance(25 * time.Hour)
+		for _, text := range []string{"bytes 0", "new"} { // the first is put again
+			if _, err := db.PutBlob(t.Context(), tenant, []byte(text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, err := db.Sweep(t.Context()); n != 119 || err != nil {
+			t.Errorf("swept %d blobs, want 119: %v", n, err)
+		}
+		if n, err := db.Count(t.Context(), "blobs"); n != 3 || err != nil {
+			t.Errorf("%d blobs are left, want 3: %v", n, err)
+		}
+		if got := len(read(t, l, 0)); got != 2 {
+			t.Errorf("the session has %d events, want 2", got)
+		}
+	})
+}
+
+// hundred are as many drafts.
+func hundred() []journal.Draft {
+	var drafts []journal.Draft
+	for i := range 100 {
+		drafts = append(drafts, added("", fmt.Sprint("n", i), "x"))
+	}
+	return drafts
+}
+
+// TestFollowMany: more events at once than are kept at hand reach a follower all the same.
+func TestFollowMany(t *testing.T) {
+	each(t, func(t *testing.T, p place) {
+		db := p.open(t)
+		l := create(t, db, "s1")
+		at, want := take(t, l), int64(1)
+		for e, err := range l.Follow(t.Context(), 0) {
+			if err != nil || e.Seq != want {
+				t.Fatalf("event %d, %v, want event %d", e.Seq, err, want)
+			}
+			if want++; want == 202 {
+				break
+			}
+			if e.Seq == 1 || e.Seq == 101 {
+				at = mustAppend(t, l, at, hundred()...)
+			}
+		}
+	})
+}
+
+// TestReadRemoved: who reads a session while it is removed learns that, and of no damage.
+func TestReadRemoved(t *testing.T) {
+	each(t, func(t *testing.T, p place) {
+		db := p.open(t)
+		for _, way := range []string{"read", "follow", "behind"} {
+			drafts := slices.Repeat(hundred(), 3) // more than a page
+			l := create(t, db, way)
+			at := take(t, l)
+			if way != "behind" {
+				mustAppend(t, l, at, drafts...)
+			}
+			events := l.Follow(t.Context(), 0)
+			if way == "read" {
+				events = l.Read(t.Context(), 0)
+			}
+			var last error
+			for e, err := range events {
+				if last = err; e.Seq != 1 {
+					continue
+				}
+				if way == "behind" {
+					mustAppend(t, l, at, drafts...)
+				}
+				if err := db.DeleteSession(t.Context(), tenant, way); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !errors.Is(last, store.ErrNoSession) {
+				t.Errorf("%s: %v, want ErrNoSession", way, last)
+			}
+		}
+	})
+}
+
+// TestMissing: events that are gone by themselves are damage.
+func TestMissing(t *testing.T) {
+	each(t, func(t *testing.T, p place) {
+		db := p.open(t)
+		l := create(t, db, "s1")
+		mustAppend(t, l, take(t, l), hundred()...)
+		if err := db.Exec(t.Context(), "DELETE FROM events WHERE seq > 50"); err != nil {
+			t.Fatal(err)
+		}
+		var last error
+		for e, err := range l.Read(t.Context(), 0) {
+			if last = err; e.Seq > 50 {
+				t.Errorf("event %d was read", e.Seq)
+			}
+		}
+		if last == nil || !strings.Contains(last.Error(), "events after 50 are missing: the database is damaged") {
+			t.Errorf("it ends with %v", last)
+		}
+	})
+}
+
+// TestWrongWord: word of events that there are not makes a follower look, and no more.
+func TestWrongWord(t *testing.T) {
+	each(t, func(t *testing.T, p place) {
+		db := p.open(t)
+		l := create(t, db, "s1")
+		at := take(t, l)
+		events := make(chan journal.Event)
+		go func() {
+			defer close(events)
+			for e, err := range l.Follow(t.Context(), 0) {
+				if err != nil && t.Context().Err() == nil {
+					t.Error(err)
+				}
+				if err != nil {
+					return
+				}
+				if events <- e; e.Seq == 4 {
+					return
+				}
+			}
+		}()
+		for e := range events {
+			db.Heard(tenant, "s1", 99)
+			if at.Seq == e.Seq {
+				at = mustAppend(t, l, at, added("", "n", "x"))
+			}
+		}
+		if at.Seq != 5 {
+			t.Errorf("the follower heard of events up to %d, want 4", at.Seq-1)
+		}
+	})
+}
+
 // TestSummaryIsACache: what is kept beside the log follows from the log alone.
 func TestSummaryIsACache(t *testing.T) {
 	each(t, func(t *testing.T, p place) {
@@ -249,6 +427,52 @@ func TestSummaryIsACache(t *testing.T) {
 	})
 }
 
+// TestOneUnfoldable: a session that this build cannot fold keeps no database closed, and no
+// other session from being folded.
+func TestOneUnfoldable(t *testing.T) {
+	each(t, func(t *testing.T, p place) {
+		db := p.open(t)
+		for _, id := range []string{"a", "bad", "c"} {
+			create(t, db, id)
+		}
+		for _, s := range []string{"UPDATE events SET kind = 'unheard.of' WHERE session = 'bad'", "UPDATE sessions SET agent = 'nonsense', form = 0"} {
+			if err := db.Exec(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			found, _, err := p.open(t).Sessions(t.Context(), store.Query{Tenant: tenant, Agent: "nonsense", Limit: 10})
+			if err != nil || len(found) != 1 || found[0].ID != "bad" {
+				t.Errorf("not folded are %+v, %v, want the bad one", found, err)
+			}
+		}
+	})
+}
+
+// TestUnstorable: what one of the databases cannot hold neither takes.
+func TestUnstorable(t *testing.T) {
+	each(t, func(t *testing.T, p place) {
+		db := p.open(t)
+		l := create(t, db, "s1")
+		at := take(t, l)
+		for _, bad := range []string{"a\x00", "a\xff"} {
+			for _, d := range []journal.Draft{
+				{TurnID: bad, Data: journal.TurnStarted{Model: "m"}},
+				{Anchor: journal.NodeID(bad), Data: journal.TurnStarted{Model: "m"}},
+				{Data: journal.SessionCreated{Agent: bad}},
+			} {
+				if _, err := l.Append(t.Context(), at, d); err == nil || !strings.Contains(err.Error(), "must be text") {
+					t.Errorf("%+v: %v", d, err)
+				}
+				if _, err := db.CreateSession(t.Context(), tenant, "s2", d); err == nil || !strings.Contains(err.Error(), "must be text") {
+					t.Errorf("a session that begins with %+v: %v", d, err)
+				}
+			}
+		}
+		mustAppend(t, l, at, added("", "n", "a\x00")) // what is in an event is JSON
+	})
+}
+
 // TestList: pages have every session once, the latest change first.
 func TestList(t *testing.T) {
 	each(t, func(t *testing.T, p place) {
@@ -274,6 +498,9 @@ func TestList(t *testing.T) {
 		}
 		if len(ids) != 7 || ids[0] != "s0" {
 			t.Errorf("listed %v, want seven and s0 first", ids)
+		}
+		if found, _, err := db.Sessions(t.Context(), store.Query{Tenant: tenant, Limit: math.MaxInt}); err != nil || len(found) != 7 {
+			t.Errorf("a page without bounds has %d sessions, want 7: %v", len(found), err)
 		}
 		for _, bad := range []string{"x", "!!", "YWJj"} {
 			if _, _, err := db.Sessions(t.Context(), store.Query{Tenant: tenant, Limit: 3, Cursor: bad}); err == nil {
@@ -340,14 +567,14 @@ func TestOrphans(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustAppend(t, l, h.At, journal.Draft{TurnID: "t1", Data: journal.TurnStarted{Model: "m"}})
-		if found, err := db.Orphans(t.Context(), 10); err != nil || len(found) != 0 {
+		if found, err := db.Orphans(t.Context(), store.Session{}, 10); err != nil || len(found) != 0 {
 			t.Errorf("orphans %v, %v while the turn is held", found, err)
 		}
 		if err := h.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		p.clock.advance(time.Second)
-		found, err := db.Orphans(t.Context(), 10)
+		found, err := db.Orphans(t.Context(), store.Session{}, 10)
 		if err != nil || len(found) != 1 || found[0].ID != "running" {
 			t.Errorf("orphans %v, %v, want the running one", found, err)
 		}

@@ -155,4 +155,17 @@ func TestTopic(t *testing.T) {
 	if len(events) != 49 {
 		t.Errorf("%d events at hand after 150, want 49", len(events))
 	}
+	many := make([]journal.Event, 100)
+	for i := range many {
+		many[i] = event(int64(200 + i))
+	}
+	h.tell(k, many) // more than are kept, at once
+	check(234, 0, 299)
+	check(235, 236, 299)
+	h.tell(k, []journal.Event{event(300)})
+	check(235, 0, 300)
+	check(236, 237, 300)
+	h.heard(k, 999) // which is wrong
+	f.ends(300, 999)
+	check(300, 0, 300)
 }

@@ -43,7 +43,7 @@ func TestPanicEndsTheStream(t *testing.T) {
 		if !strings.Contains(said, "so far") {
 			t.Errorf("the stream had not begun: %s", said)
 		}
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		synctest.Wait()
 		if now := w.Body.String(); now != said {
 			t.Errorf("written after the handler returned: %q", strings.TrimPrefix(now, said))

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -93,16 +94,17 @@ func (s *Sessions) begin(ctx context.Context, o owner) (string, error) {
 	return x.id, s.record(ctx, x)
 }
 
-// record makes the journal of a new session. One that gets none is taken out again.
+// record makes the journal of a new session. One that gets none is taken out again, before
+// those who wait for it learn why.
 func (s *Sessions) record(ctx context.Context, x *session) error {
+	defer close(x.recorded)
 	if s.o.Journals == nil {
 		return nil
 	}
-	err := s.o.Journals.Begin(ctx, x.id, x.owner.caller)
-	if err != nil {
+	if x.missing = s.o.Journals.Begin(ctx, x.id, x.owner.caller); x.missing != nil {
 		s.forget(x)
 	}
-	return err
+	return x.missing
 }
 
 // forget takes out a session that is in use: no request finds it any more.
@@ -133,6 +135,20 @@ func (s *Sessions) enter(ctx context.Context, o owner, id string) (*session, err
 			return x, err
 		})
 	}
+	for {
+		x, err := s.enterOwn(ctx, o)
+		if !errors.Is(err, errLeft) {
+			return x, err
+		}
+	}
+}
+
+// errLeft: the client whose request was to make a session has left before it was made.
+var errLeft = errors.New("web: a session was given up before it had a journal")
+
+// enterOwn finds the caller's own session. Of several requests at once one makes it, and
+// the others wait until it has its journal.
+func (s *Sessions) enterOwn(ctx context.Context, o owner) (*session, error) {
 	fresh := false
 	x, err := s.open(o, func() (x *session, err error) {
 		if x = s.byCaller[o.caller]; x != nil {
@@ -143,10 +159,15 @@ func (s *Sessions) enter(ctx context.Context, o owner, id string) (*session, err
 		}
 		return x, err
 	})
-	if err != nil || !fresh {
-		return x, err
+	if err != nil {
+		return nil, err
 	}
-	if err := s.record(ctx, x); err != nil {
+	if fresh {
+		err = s.record(ctx, x)
+	} else {
+		err = x.awaitJournal(ctx)
+	}
+	if err != nil {
 		s.leave(x)
 		return nil, err
 	}
@@ -208,7 +229,7 @@ func (s *Sessions) add(o owner, id string) (*session, error) {
 		e.Detail = "too_many_sessions"
 		return nil, e
 	}
-	x := &session{sessions: s, id: id, owner: o, used: s.o.Now(), gone: make(chan struct{})}
+	x := &session{sessions: s, id: id, owner: o, used: s.o.Now(), recorded: make(chan struct{}), gone: make(chan struct{})}
 	if s.code != nil {
 		x.work = s.code.Open(o.files, nil)
 	}
@@ -308,41 +329,43 @@ func (s *Sessions) turn(x *session, cancel context.CancelCauseFunc) (done func()
 }
 
 // end removes a session, its workspace and what was kept of it, and cancels its turn. It
-// returns when all of that is gone, or with the error of ctx.
+// returns when all of that is gone, or with the error of ctx; what has begun goes on.
 func (s *Sessions) end(ctx context.Context, o owner, id string) error {
 	kept, err := s.kept(ctx, o, id)
 	if err != nil {
 		return err
 	}
+	var left error
 	if !kept {
-		if err := s.endHere(ctx, o, id); err != nil {
+		x, err := s.endHere(o, id)
+		if err != nil {
 			return err
+		}
+		select {
+		case <-x.gone:
+		case <-ctx.Done():
+			left = context.Cause(ctx)
 		}
 	}
 	if s.o.Journals == nil {
-		return nil
+		return left
 	}
-	return s.o.Journals.Remove(ctx, id)
+	return errors.Join(left, s.o.Journals.Remove(context.WithoutCancel(ctx), id))
 }
 
-// endHere removes a session of this process.
-func (s *Sessions) endHere(ctx context.Context, o owner, id string) error {
+// endHere removes a session of this process. It is gone when nobody uses it any more.
+func (s *Sessions) endHere(o owner, id string) (*session, error) {
 	s.mu.Lock()
 	x, err := s.find(o, id)
 	if err != nil {
 		s.mu.Unlock()
-		return err
+		return nil, err
 	}
 	x.uses++
 	s.drop(x, removed())
 	s.mu.Unlock()
 	s.leave(x)
-	select {
-	case <-x.gone:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return x, nil
 }
 
 // Close ends all sessions, cancels their turns, and returns when all are gone. No new
@@ -378,8 +401,24 @@ type session struct {
 	timer  *time.Timer
 	ended  bool
 
+	recorded chan struct{} // of a new one: closed when it has its journal, or has none for the reason missing
+	missing  error
+
 	gone  chan struct{} // closed when the workspace is gone
 	files files
+}
+
+// awaitJournal waits until the session has its journal, which another request makes.
+func (x *session) awaitJournal(ctx context.Context) error {
+	select {
+	case <-x.recorded:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if errors.Is(x.missing, context.Canceled) || errors.Is(x.missing, context.DeadlineExceeded) {
+		return errLeft
+	}
+	return x.missing
 }
 
 // journal keeps the session's turns; nil keeps none.
