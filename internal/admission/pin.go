@@ -49,6 +49,9 @@ type pinned struct {
 	slots *slots
 }
 
+// Unwrap is the provider whose rounds are kept on slots.
+func (p *pinned) Unwrap() llm.Provider { return p.Provider }
+
 // Stream asks for one generation, on a slot if one can be named.
 func (p *pinned) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Piece, error] {
 	return func(yield func(llm.Piece, error) bool) {

@@ -21,6 +21,9 @@ func Wrap(p llm.Provider, g *Gate, caller func(context.Context) string) llm.Prov
 	return provider{Provider: p, gate: g, caller: caller}
 }
 
+// Unwrap is the provider behind the gate.
+func (p provider) Unwrap() llm.Provider { return p.Provider }
+
 // Stream waits at the gate and then asks for one generation.
 func (p provider) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Piece, error] {
 	return func(yield func(llm.Piece, error) bool) {

@@ -132,6 +132,9 @@ func (s *session) newRoot() *cobra.Command {
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			s.set, s.typed = cmd.Flags(), map[string]bool{}
 			s.set.Visit(func(f *pflag.Flag) { s.typed[f.Name] = true })
+			if s.typed[flagDB] && s.flags.db == "" {
+				return fault.Usage("--%s: it is empty: name a database, or leave it out", flagDB)
+			}
 			if err := fromEnvironment(s.set); err != nil {
 				return err
 			}
@@ -265,7 +268,7 @@ func (s *session) storeFlags(set *pflag.FlagSet) {
 func (s *session) upstreamFlags(set *pflag.FlagSet) {
 	f := &s.flags
 	set.StringVar(&f.upstream, "upstream", "", "URL of the model endpoint, an [llm.NAME] of the file, or demo; without any this machine is looked over")
-	set.StringVar(&f.upstreamType, "upstream-type", "", "dialect of the upstream, when guessing is wrong (openai)")
+	set.StringVar(&f.upstreamType, "upstream-type", "", "dialect of the upstream, when guessing is wrong: openai, anthropic or ollama")
 	set.StringVar(&f.upstreamKey, "upstream-key-env", "", "environment variable that holds the upstream's key")
 	set.StringVar(&f.logLevel, "log-level", "", "debug, info, warn or error")
 	set.BoolVar(&f.logJSON, "log-json", false, "log one JSON object a line")

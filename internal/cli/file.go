@@ -125,7 +125,7 @@ func (s *session) upstream() (app.Upstream, error) {
 	}
 	u := app.Upstream{URL: one.BaseURL, Type: one.Type}
 	if u.URL == "" {
-		u.URL = app.VendorURL
+		u.URL = app.DefaultURL(u.Type)
 	}
 	if one.KeyEnv == "" {
 		u.Key, err = app.UpstreamKey(u.URL, "")

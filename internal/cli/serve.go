@@ -24,9 +24,11 @@ const (
 func (s *session) newServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve the OpenAI API in front of a model, with skills",
-		Long: "Serve the OpenAI API in front of a model. Point any OpenAI client at http://127.0.0.1:8484/v1;\n" +
-			"a request may name skills (\"skills\": [\"pdf\"]), and the model finds the others by itself.",
+		Short: "Serve the APIs of OpenAI, Anthropic and Ollama in front of a model, with skills",
+		Long: "Serve the APIs of OpenAI, Anthropic and Ollama in front of a model. Point any OpenAI client at\n" +
+			"http://127.0.0.1:8484/v1, an Anthropic client at http://127.0.0.1:8484, and an Ollama client at\n" +
+			"http://127.0.0.1:8484/ollama. A request may name skills (\"skills\": [\"pdf\"]), and the model finds\n" +
+			"the others by itself.",
 		Example: "  metier serve --skills-dir ~/skills\n" +
 			"  metier serve --upstream http://127.0.0.1:8080 --skills-dir ~/skills\n" +
 			"  metier serve --upstream demo --skills-dir examples/skills\n" +

@@ -9,9 +9,10 @@ import (
 // LLM is [llm.<id>]: a model endpoint.
 type LLM struct {
 	ID string
-	// Type is the dialect: openai.
+	// Type is the dialect: openai, anthropic or ollama.
 	Type string
-	// BaseURL is what /chat/completions hangs on; empty means the vendor's own.
+	// BaseURL is what the dialect's routes hang on; empty means the vendor's own, and for
+	// Ollama this machine's.
 	BaseURL string
 	// KeyEnv names the variable that holds the key; empty means the vendor's own
 	// variable for the vendor's own URL, and no key for any other.
@@ -35,9 +36,9 @@ func ReadLLMs(d *Document) LLMs {
 			t.Problem("", "%s is the built-in stand-in: choose another name", builtIn)
 		}
 		if !t.Has("type") {
-			t.Problem("type", `it is missing: give type = "openai"`)
+			t.Problem("type", `it is missing: give type = "openai", "anthropic" or "ollama"`)
 		}
-		t.Choice("type", &one.Type, "openai")
+		t.Choice("type", &one.Type, "openai", "anthropic", "ollama")
 		t.URL("base_url", &one.BaseURL)
 		t.Variable("api_key_env", &one.KeyEnv)
 		all = append(all, one)

@@ -34,6 +34,21 @@ type Scope struct {
 	// Skills are the selected ones, Discovery whether others are advertised.
 	Skills    []string
 	Discovery bool
+	// Nameless: clients of the dialect keep no ids of calls, so that messages are told
+	// apart without them, and calls by their order.
+	Nameless bool
+}
+
+// Told is a message as the conversation's clients keep it.
+func (s Scope) Told(m llm.Message) llm.Message {
+	if !s.Nameless {
+		return m
+	}
+	m.CallID, m.Calls = "", slices.Clone(m.Calls)
+	for i := range m.Calls {
+		m.Calls[i].ID = ""
+	}
+	return m
 }
 
 // Owner is whose bytes an entry counts against, and who alone can find it.
@@ -49,7 +64,11 @@ type Mark [sha256.Size]byte
 func (s Scope) Chain() Mark {
 	h := sha256.New()
 	skills := slices.Sorted(slices.Values(s.Skills))
-	putAll(h, append([]string{s.Tenant, s.Key, s.User, s.Model, boolWord(s.Discovery)}, skills...)...)
+	who := []string{s.Tenant, s.Key, s.User, s.Model, boolWord(s.Discovery)}
+	if s.Nameless {
+		who = append(who, "nameless", "")
+	}
+	putAll(h, append(who, skills...)...)
 	return Mark(h.Sum(nil))
 }
 

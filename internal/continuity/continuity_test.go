@@ -74,7 +74,7 @@ func TestScope(t *testing.T) {
 		"tenant": func(s *continuity.Scope) { s.Tenant = "t2" }, "key": func(s *continuity.Scope) { s.Key = "k2" },
 		"user": func(s *continuity.Scope) { s.User = "u2" }, "model": func(s *continuity.Scope) { s.Model = "m2" },
 		"selection": func(s *continuity.Scope) { s.Skills = []string{"a"} }, "discovery": func(s *continuity.Scope) { s.Discovery = false },
-		"shifted": func(s *continuity.Scope) { s.Key, s.User = "ku", "" },
+		"shifted": func(s *continuity.Scope) { s.Key, s.User = "ku", "" }, "ids of calls": func(s *continuity.Scope) { s.Nameless = true },
 	} {
 		other := base
 		change(&other)
@@ -178,6 +178,49 @@ func TestRewrittenCalls(t *testing.T) {
 	}
 	if entry.Last.Message.Calls[1].Arguments != `{"a":1,"b":2}` {
 		t.Error("the stored entry was changed")
+	}
+}
+
+// TestNameless: a client that keeps no ids of calls finds its rounds again, and its results
+// the calls that they answer, by their order.
+func TestNameless(t *testing.T) {
+	store := continuity.NewMemory(continuitytest.Bounds(), time.Now)
+	scope := continuity.Scope{Key: "k", Nameless: true}
+	u := llm.TextMessage(llm.User, "q")
+	message := func(ids ...string) llm.Message {
+		m := llm.TextMessage(llm.Assistant, "a")
+		for _, id := range ids {
+			m.Calls = append(m.Calls, llm.Call{ID: id, Name: "f", Arguments: "{}"})
+		}
+		return m
+	}
+	result := func(id string) llm.Message {
+		m := llm.TextMessage(llm.Tool, "r")
+		m.CallID = id
+		return m
+	}
+	shown := message("c1", "c3")
+	entry := continuity.Entry{Last: continuity.Round{Message: message("c1", "c2", "c3"), Results: []llm.Message{result("c2")}}}
+	if err := store.Put(t.Context(), scope.Owner(), scope.Chain().Add(scope.Told(u)).Add(scope.Told(shown)), entry); err != nil {
+		t.Fatal(err)
+	}
+	if shown.Calls[0].ID != "c1" {
+		t.Error("the message was changed")
+	}
+	as := func(m llm.Message) llm.Message { return m }
+	for name, c := range map[string]struct {
+		messages []llm.Message
+		want     string
+	}{
+		"by place":   {[]llm.Message{u, message("call_1_0", "call_1_1"), result("call_1_1"), result("call_1_0")}, "user:q assistant:a tool:c1r tool:c2r tool:c3r "},
+		"with ids":   {[]llm.Message{u, shown, result("c1"), result("c3")}, "user:q assistant:a tool:c1r tool:c2r tool:c3r "},
+		"one call":   {[]llm.Message{u, message("call_1_0"), result("call_1_0")}, "user:q assistant:a tool:call_1_0r "},
+		"a stranger": {[]llm.Message{u, shown, result("x")}, "user:q assistant:a tool:xr tool:c2r "},
+	} {
+		got, err := continuity.Restore(t.Context(), store, scope, c.messages, as, func(string) bool { return true }, "")
+		if err != nil || text(got.Messages) != c.want {
+			t.Errorf("%s: %q, %v, want %q", name, text(got.Messages), err, c.want)
+		}
 	}
 }
 

@@ -16,6 +16,8 @@ type Restored struct {
 
 	mixed     []int  // where messages were put whose calls the host and the caller share
 	workspace string // the one that is there
+
+	names map[string]string // ids of calls as the client has them, and as the upstream has
 }
 
 // Restore puts the hidden rounds back into a client's messages. expand fills
@@ -32,14 +34,15 @@ func Restore(ctx context.Context, s Store, scope Scope, messages []llm.Message, 
 	mark := scope.Chain()
 	for _, m := range messages {
 		full := expand(m)
+		told := scope.Told(full)
 		before := mark
-		mark = mark.Add(full)
+		mark = mark.Add(told)
 		if m.Role != llm.Assistant {
-			out.Messages = append(out.Messages, m)
+			out.Messages = append(out.Messages, out.renamed(m))
 			continue
 		}
 		e, found, err := s.Get(ctx, scope.Owner(), mark)
-		if at, named := before.AddCalls(full); err == nil && !found && named {
+		if at, named := before.AddCalls(told); err == nil && !found && named {
 			if e, found, err = s.Get(ctx, scope.Owner(), at); found {
 				e.Last = e.Last.withCallsOf(m, full)
 			}
@@ -51,6 +54,9 @@ func Restore(ctx context.Context, s Store, scope Scope, messages []llm.Message, 
 			out.Messages = append(out.Messages, m)
 		default:
 			out.put(e, m, reachable)
+			if scope.Nameless {
+				out.name(e.Last, full.Calls)
+			}
 		}
 	}
 	if out.Rounds == 0 && out.Dropped == 0 {
@@ -60,6 +66,33 @@ func Restore(ctx context.Context, s Store, scope Scope, messages []llm.Message, 
 		inCallOrder(out.Messages, i)
 	}
 	return out, nil
+}
+
+// name notes what the calls of the caller are called in the round that was put back, in
+// their order.
+func (r *Restored) name(last Round, visible []llm.Call) {
+	i := 0
+	for _, c := range last.Message.Calls {
+		if slices.ContainsFunc(last.Results, func(m llm.Message) bool { return m.CallID == c.ID }) {
+			continue // the host's
+		}
+		if i == len(visible) {
+			return
+		}
+		if r.names == nil {
+			r.names = map[string]string{}
+		}
+		r.names[visible[i].ID] = c.ID
+		i++
+	}
+}
+
+// renamed is a result with the id that its call has upstream.
+func (r *Restored) renamed(m llm.Message) llm.Message {
+	if id, ok := r.names[m.CallID]; ok && m.Role == llm.Tool {
+		m.CallID = id
+	}
+	return m
 }
 
 // withCallsOf is the round with the caller's calls as the client sent them back:

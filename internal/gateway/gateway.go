@@ -87,6 +87,14 @@ func New(o Options) *Gateway {
 // Dialect is the upstream's: a door of the same one need not decode messages.
 func (g *Gateway) Dialect() llm.Dialect { return g.o.Provider.Dialect() }
 
+// Capabilities are those of a model that the caller may use.
+func (g *Gateway) Capabilities(ctx context.Context, model string) (llm.Capabilities, error) {
+	if err := access.FromContext(ctx).May(model); err != nil {
+		return llm.Capabilities{}, err
+	}
+	return g.o.Provider.Capabilities(ctx, model)
+}
+
 // Models lists what the upstream offers and the caller may use.
 func (g *Gateway) Models(ctx context.Context) ([]llm.Model, error) {
 	models, err := g.o.Provider.Models(ctx)
@@ -118,6 +126,8 @@ type Request struct {
 	// of the request. It is asked only where tools can reach the files that it tells of:
 	// elsewhere a note of them would be a lie.
 	Notes func([]llm.Message) map[int]string
+	// Nameless says that clients of the dialect keep no ids of calls.
+	Nameless bool
 	// Progress has the turn's watcher told of calls that are written and what they say.
 	Progress bool
 	// Expand fills the parts and calls of a message that holds only its wire form;

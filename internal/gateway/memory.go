@@ -27,7 +27,7 @@ func (g *Gateway) recall(ctx context.Context, r *Request, caller access.Caller, 
 	m := memory{
 		scope: continuity.Scope{
 			Tenant: caller.Tenant, Key: Owner(caller, r.Header), User: r.EndUser, Model: r.Model,
-			Skills: names(plan.selected), Discovery: len(plan.advertised) > 0,
+			Skills: names(plan.selected), Discovery: len(plan.advertised) > 0, Nameless: r.Nameless,
 		},
 		visible: r.Messages,
 	}
@@ -83,12 +83,13 @@ func (t *Turn) remember(ctx context.Context, w *watcher) {
 	}
 	mark := t.memory.scope.Chain()
 	for _, m := range t.memory.visible {
-		mark = mark.Add(t.request.expand(m))
+		mark = mark.Add(t.memory.scope.Told(t.request.expand(m)))
 	}
 	answer := llm.TextMessage(llm.Assistant, w.text.String())
 	for _, wait := range out.Waits {
 		answer.Calls = append(answer.Calls, wait.Call)
 	}
+	answer = t.memory.scope.Told(answer)
 	marks := []continuity.Mark{mark.Add(answer)}
 	if at, named := mark.AddCalls(answer); named {
 		marks = append(marks, at)

@@ -35,6 +35,9 @@ type provider struct {
 	marks   *markers
 }
 
+// Unwrap is the provider whose text is read.
+func (p *provider) Unwrap() llm.Provider { return p.Provider }
+
 // Stream is the wrapped provider's, with calls for text that is one.
 func (p *provider) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Piece, error] {
 	in := p.Provider.Stream(ctx, r)

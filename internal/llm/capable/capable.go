@@ -101,6 +101,9 @@ func (a *answer) over(now time.Time) bool {
 	}
 }
 
+// Unwrap is the provider whose capabilities are told.
+func (p *provider) Unwrap() llm.Provider { return p.Provider }
+
 // Capabilities tells what the named model can carry.
 func (p *provider) Capabilities(ctx context.Context, model string) (llm.Capabilities, error) {
 	c, err := p.Provider.Capabilities(ctx, model)

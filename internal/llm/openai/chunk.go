@@ -205,8 +205,11 @@ func parseUsage(v jsontext.Value) *llm.Usage {
 	return u
 }
 
-// AppendUsage writes a usage object.
+// AppendUsage writes a usage object. Not every upstream says what its parts come to.
 func AppendUsage(dst []byte, u llm.Usage) []byte {
+	if u.Total == 0 {
+		u.Total = llm.Usage{Total: u.Input}.Add(llm.Usage{Total: u.Output}).Total
+	}
 	dst = append(dst, `{"prompt_tokens":`...)
 	dst = strconv.AppendInt(dst, u.Input, 10)
 	dst = append(dst, `,"completion_tokens":`...)

@@ -13,6 +13,10 @@ import (
 // Collector makes one buffered completion of the pieces that a client may see:
 // a buffered answer is a collected stream. The zero Collector is ready.
 type Collector struct {
+	// Foreign: the upstream speaks another dialect, so that its reasons to stop are those of
+	// [FinishReason].
+	Foreign bool
+
 	head    fields // members of the chunks but for choices, object and usage
 	choices []collected
 	usage   jsontext.Value
@@ -131,7 +135,10 @@ func (c *Collector) Completion(head Head, finish llm.Finish, rounds int, usage l
 			out = append(out, ',')
 		}
 		if x.finish == "" || x.index == 0 {
-			x.finish = string(FinishReason(finish))
+			x.finish = string(finish)
+		}
+		if c.Foreign {
+			x.finish = string(FinishReason(llm.Finish(x.finish)))
 		}
 		out = x.append(out)
 	}
@@ -180,16 +187,16 @@ func (x collected) append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// FinishReason is a reason as this dialect has it. One that only another dialect has is
-// the end of an answer like any other to a client of this one.
+// FinishReason is the reason of an upstream of another dialect as this one has it. One that
+// it has not is the end of an answer like any other.
 func FinishReason(f llm.Finish) llm.Finish {
 	switch f {
-	case "end_turn", "stop_sequence", "pause_turn", "load", "unload":
-		return llm.FinishStop
+	case llm.FinishCalls, llm.FinishLength, llm.FinishRefused:
+		return f
 	case "model_context_window_exceeded":
 		return llm.FinishLength
 	}
-	return f
+	return llm.FinishStop
 }
 
 // Head is what a completion is called where the upstream named nothing.

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -26,7 +27,23 @@ func decodeMessage(v jsontext.Value, full bool) llm.Message {
 			m.Calls = decodeCalls(c.Value)
 		}
 	}
+	if !full || m.Role != llm.Assistant {
+		return m
+	}
+	if reasoning := reasoningText(v); reasoning != "" {
+		m.Parts = slices.Insert(m.Parts, 0, llm.Part{Kind: llm.Reasoning, Text: reasoning})
+	}
 	return m
+}
+
+// reasoningText is what the model thought: servers name it in two ways, and some in both.
+func reasoningText(m jsontext.Value) string {
+	for _, name := range []string{"reasoning_content", "reasoning"} {
+		if text, _ := wire.String(wire.Member(m, name)); text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 // Expand fills the parts and calls of a message that holds only its wire form.

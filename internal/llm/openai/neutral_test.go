@@ -129,7 +129,7 @@ func TestAdded(t *testing.T) {
 // TestCollectForeign: calls of an upstream of another dialect come whole into a buffered
 // answer, and its reasons to stop become this one's.
 func TestCollectForeign(t *testing.T) {
-	var c Collector
+	c := Collector{Foreign: true}
 	c.Add(&llm.Piece{Text: "a"})
 	c.Add(&llm.Piece{Calls: []llm.CallDelta{{ID: "c1", Name: "f", Arguments: `{"q":`}}})
 	c.Add(&llm.Piece{Calls: []llm.CallDelta{{Arguments: `"\"é"}`}, {Index: 1, ID: "c2", Name: "g"}}})

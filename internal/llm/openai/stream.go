@@ -181,20 +181,7 @@ func (r *reply) end(done bool, err error) (*llm.Reply, error) {
 		// Sent back as it is, no strict upstream would take it.
 		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 	}
-	m := decodeMessage(raw, true)
-	if reasoning := reasoningText(raw); reasoning != "" {
-		m.Parts = slices.Insert(m.Parts, 0, llm.Part{Kind: llm.Reasoning, Text: reasoning})
-	}
-	return &llm.Reply{Message: m, Finish: r.finish, Usage: r.usage, Model: r.model}, nil
-}
-
-func reasoningText(m jsontext.Value) string {
-	for _, name := range []string{"reasoning_content", "reasoning"} {
-		if text, _ := wire.String(wire.Member(m, name)); text != "" {
-			return text
-		}
-	}
-	return ""
+	return &llm.Reply{Message: decodeMessage(raw, true), Finish: r.finish, Usage: r.usage, Model: r.model}, nil
 }
 
 // whole reads a completion that an upstream sent in one piece although a stream

@@ -86,11 +86,14 @@ func (d *Door) chat(w http.ResponseWriter, r *http.Request) {
 	}
 	head := openai.Head{ID: "chatcmpl-" + d.options.NewID(), Created: d.options.Now().Unix(), Model: req.Model}
 	if req.Stream {
-		d.stream(w, r, t, newEncoder(head, req.IncludeUsage))
+		d.stream(w, r, t, newEncoder(head, req.IncludeUsage, d.own()))
 		return
 	}
 	d.buffer(w, r, t, head)
 }
+
+// own reports whether the upstream speaks this door's dialect.
+func (d *Door) own() bool { return d.options.Gateway.Dialect() == llm.OpenAIChat }
 
 // decode reads a request and takes the members that are for the host.
 func (d *Door) decode(r *http.Request) (*openai.Request, gateway.Request, error) {
@@ -98,7 +101,7 @@ func (d *Door) decode(r *http.Request) (*openai.Request, gateway.Request, error)
 	if err != nil {
 		return nil, gateway.Request{}, err
 	}
-	req, err := openai.DecodeRequest(body, d.bounds, d.options.Gateway.Dialect() != llm.OpenAIChat)
+	req, err := openai.DecodeRequest(body, d.bounds, !d.own())
 	if err != nil {
 		return nil, gateway.Request{}, err
 	}
@@ -158,7 +161,7 @@ func (d *Door) stream(w http.ResponseWriter, r *http.Request, t *gateway.Turn, e
 			return nil
 		}
 		b := e.piece(signal.Round, signal.Piece)
-		if b == nil && signal.Piece.More {
+		if b == nil && (signal.Piece.More || !s.Begun()) {
 			return nil
 		}
 		return s.Write(b, !signal.Piece.More)
@@ -171,7 +174,7 @@ func (d *Door) stream(w http.ResponseWriter, r *http.Request, t *gateway.Turn, e
 		d.Refuse(w, r, err)
 		return
 	default:
-		err = s.Write(e.fail(streamError(err)), true)
+		err = s.Write(e.fail(streamError(err, d.own())), true)
 	}
 	if closeErr := s.Close(); err != nil || closeErr != nil {
 		// The client must not take half an answer for a whole one.
@@ -180,7 +183,7 @@ func (d *Door) stream(w http.ResponseWriter, r *http.Request, t *gateway.Turn, e
 }
 
 func (d *Door) buffer(w http.ResponseWriter, r *http.Request, t *gateway.Turn, head openai.Head) {
-	var c openai.Collector
+	c := openai.Collector{Foreign: !d.own()}
 	out, err := t.Run(r.Context(), func(signal turn.Signal) error {
 		if signal.Kind == turn.Delta {
 			c.Add(signal.Piece)

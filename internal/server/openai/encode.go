@@ -18,6 +18,7 @@ import (
 type encoder struct {
 	head         openai.Head
 	includeUsage bool
+	own          bool // the upstream speaks this dialect
 
 	id, created, model []byte // JSON of the first chunk's, or of head
 	role               bool   // the role has been said
@@ -27,8 +28,8 @@ type encoder struct {
 	out                []byte // reused
 }
 
-func newEncoder(head openai.Head, includeUsage bool) *encoder {
-	return &encoder{head: head, includeUsage: includeUsage}
+func newEncoder(head openai.Head, includeUsage, own bool) *encoder {
+	return &encoder{head: head, includeUsage: includeUsage, own: own}
 }
 
 // piece encodes what a client sees of one piece: an event, or nothing. The
@@ -225,14 +226,11 @@ func (e *encoder) member(name, value []byte) {
 	e.append(value)
 }
 
-// neutral writes a chunk of a piece that has no wire form of this dialect.
+// neutral writes a chunk of a piece that has no wire form of this dialect. Its usage is told
+// at the end: it may come before the last text, and again.
 func (e *encoder) neutral(p *llm.Piece) {
 	if p.Text == "" && p.Reasoning == "" && len(p.Calls) == 0 && p.Finish == "" {
-		if e.includeUsage && p.Usage != nil {
-			e.usage = true
-			e.usageChunk(*p.Usage)
-		}
-		return // usage that comes with other things is told at the end
+		return
 	}
 	e.chunk(p.Choice)
 	if p.Reasoning != "" {
@@ -302,9 +300,12 @@ func (e *encoder) start() {
 
 func (e *encoder) endChunk(finish llm.Finish) {
 	e.out = append(e.out, `},"finish_reason":`...)
-	if finish == "" {
+	switch {
+	case finish == "":
 		e.out = append(e.out, "null"...)
-	} else {
+	case e.own:
+		e.out = wire.AppendString(e.out, string(finish))
+	default:
 		e.out = wire.AppendString(e.out, string(openai.FinishReason(finish)))
 	}
 	e.out = append(e.out, "}]}"...)

@@ -201,7 +201,7 @@ func (f *frames) end(o turn.Outcome, err error) []byte {
 	elapsed := f.now().Sub(f.began)
 	d := doneFrame{
 		Done: true, Tokens: o.Usage.Output, Elapsed: seconds(elapsed), Session: f.session,
-		Aborted: o.Reason == turn.Cancelled, Truncated: o.Finish == llm.FinishLength,
+		Aborted: o.Reason == turn.Cancelled, Truncated: openai.FinishReason(o.Finish) == llm.FinishLength,
 		Prompt: o.Usage.Input, Reused: o.Usage.Cached,
 	}
 	if elapsed > 0 {

@@ -157,9 +157,13 @@ func (r *request) warnings() []string {
 // tools, as a Chat Completions request has them. With full, messages are decoded for a
 // provider of another dialect.
 func (r *request) compose(model string, header http.Header, bounds openai.Bounds, full bool) (gateway.Request, error) {
-	body := make([]byte, 0, len(r.messages)+len(r.tools)+len(model)+128)
+	messages, err := withImages(r.messages)
+	if err != nil {
+		return gateway.Request{}, err
+	}
+	body := make([]byte, 0, len(messages)+len(r.tools)+len(model)+128)
 	body = wire.AppendString(append(body, `{"model":`...), model)
-	body = append(append(body, `,"messages":`...), r.messages...)
+	body = append(append(body, `,"messages":`...), messages...)
 	if r.tools != nil {
 		body = append(append(body, `,"tools":`...), r.tools...)
 	}

@@ -178,7 +178,9 @@ type rig struct {
 
 type rigOptions struct {
 	scripted bool // in place of the doer
+	provider llm.Provider
 	noCode   bool
+	noSkills bool
 	limits   map[config.Name]int64
 	now      func() time.Time
 }
@@ -198,12 +200,18 @@ func newRig(t *testing.T, o rigOptions) *rig {
 	}
 	logger, id := slog.New(slog.NewTextHandler(r.log, nil)), &ids{}
 	provider := llm.Provider(r.doer)
-	if o.scripted {
+	switch {
+	case o.scripted:
 		provider = r.connect(t, limits)
+	case o.provider != nil:
+		provider = o.provider
 	}
 	snapshot, err := skill.Load(t.Context(), skill.Options{Roots: []skill.Root{{Dir: "testdata/skills"}}})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if o.noSkills {
+		snapshot = nil
 	}
 	skills := func() *skill.Snapshot { return snapshot }
 	var work *code.Service
