@@ -37,7 +37,11 @@ func TestMeasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"idle", "buffered", "buffered-paced", "stream-50", "stream-2000", "stream-2000-at-once"}
+	want := []string{"idle", "buffered", "buffered-paced", "stream-50"}
+	for _, l := range doorLoads(size) {
+		want = append(want, l.name)
+	}
+	want = append(want, "stream-2000", "stream-2000-at-once")
 	if hasProc() {
 		want = append(want, slowName+"-cpu", slowName+"-memory")
 	} else {

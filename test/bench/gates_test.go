@@ -256,14 +256,14 @@ func mallocs(t *testing.T, n, times int) uint64 {
 	g := newGate(t, sendAtOnce(wordStream(n)))
 	client, done := newClient(1)
 	defer done()
-	body := question("gate", true)
+	r := question("gate", true)
 	var answer bytes.Buffer
 	var before, after runtime.MemStats
 	for i := range times + 1 {
 		if i == 1 {
 			runtime.ReadMemStats(&before)
 		}
-		if err := once(t.Context(), client, g.url, body, &answer, wholeStream(n+framingChunks)); err != nil {
+		if err := once(t.Context(), client, g.url, r, &answer, wholeStream(n+framingChunks)); err != nil {
 			t.Fatal(err)
 		}
 	}

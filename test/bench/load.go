@@ -14,25 +14,41 @@ import (
 // connections is how many requests of a load run at once.
 const connections = 8
 
-// question is a request body of about 2.3 KB with one tool, as a client of a
-// small assistant sends it.
-func question(model string, stream bool) []byte {
+// request is what a load asks, again and again.
+type request struct {
+	path   string
+	header string // its name and value, if there is one
+	body   []byte
+}
+
+// The words of a request, whatever the dialect.
+const (
+	system = "You help the people of a small company with their mail. Answer in two sentences, and never invent a date."
+	line   = "The warehouse in Lyon reports that pallets of the spring order stand two days behind the plan, and asks who tells the customer. "
+	told   = "The order left on Tuesday and should be there by Friday."
+	asked  = "Then write the customer a short note about it, please."
+	tells  = "Finds one order by its number and tells where it is, what it holds and who is responsible for it."
+	schema = `{"type":"object","properties":{"number":{"type":"string","description":"The number of the order, with the letters before it."},` +
+		`"year":{"type":"integer","description":"The year in which it was placed; the current one when left out."},` +
+		`"fields":{"type":"array","items":{"type":"string","enum":["place","contents","owner","history"]},"description":"What to tell; everything when left out."}},` +
+		`"required":["number"],"additionalProperties":false}`
+)
+
+// question is a request of about 2.3 KB with one tool, as a client of a small assistant
+// sends it, in Chat Completions.
+func question(model string, stream bool) request {
 	mode := ""
 	if stream {
 		mode = `"stream":true,"stream_options":{"include_usage":true},`
 	}
-	line := "The warehouse in Lyon reports that pallets of the spring order stand two days behind the plan, and asks who tells the customer. "
-	return fmt.Appendf(nil, `{"model":%q,%s"temperature":0.2,"max_tokens":512,"messages":[`+
-		`{"role":"system","content":"You help the people of a small company with their mail. Answer in two sentences, and never invent a date."},`+
-		`{"role":"user","content":"%s"},`+
-		`{"role":"assistant","content":"The order left on Tuesday and should be there by Friday."},`+
-		`{"role":"user","content":"Then write the customer a short note about it, please."}],`+
-		`"tools":[{"type":"function","function":{"name":"find_order","description":"Finds one order by its number and tells where it is, what it holds and who is responsible for it.",`+
-		`"parameters":{"type":"object","properties":{"number":{"type":"string","description":"The number of the order, with the letters before it."},`+
-		`"year":{"type":"integer","description":"The year in which it was placed; the current one when left out."},`+
-		`"fields":{"type":"array","items":{"type":"string","enum":["place","contents","owner","history"]},"description":"What to tell; everything when left out."}},`+
-		`"required":["number"],"additionalProperties":false}}}],"tool_choice":"auto"}`,
-		model, mode, strings.Repeat(line, 9))
+	return request{path: "/v1/chat/completions", body: fmt.Appendf(nil, `{"model":%q,%s"temperature":0.2,"max_tokens":512,"messages":[{"role":"system","content":%q},%s],`+
+		`"tools":[{"type":"function","function":{"name":"find_order","description":%q,"parameters":%s}}],"tool_choice":"auto"}`,
+		model, mode, system, conversation(), tells, schema)}
+}
+
+// conversation is the messages behind the system's, which most dialects write alike.
+func conversation() string {
+	return fmt.Sprintf(`{"role":"user","content":%q},{"role":"assistant","content":%q},{"role":"user","content":%q}`, strings.Repeat(line, 9), told, asked)
 }
 
 // newClient makes the client side of a load: one pool of connections, no
@@ -43,12 +59,15 @@ func newClient(conns int) (*http.Client, func()) {
 }
 
 // ask sends a request and returns its open answer.
-func ask(ctx context.Context, client *http.Client, url string, body []byte) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/chat/completions", bytes.NewReader(body))
+func ask(ctx context.Context, client *http.Client, url string, r request) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+r.path, bytes.NewReader(r.body))
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
+	if name, value, ok := strings.Cut(r.header, ": "); ok {
+		req.Header.Set(name, value)
+	}
 	res, err := client.Do(req)
 	if err != nil {
 		return nil, err
@@ -63,7 +82,7 @@ func ask(ctx context.Context, client *http.Client, url string, body []byte) (*ht
 
 // drive sends a request n times over the connections and has each answer
 // checked. It returns the first error.
-func drive(ctx context.Context, url string, body []byte, n int, check func([]byte) error) error {
+func drive(ctx context.Context, url string, r request, n int, check func([]byte) error) error {
 	client, done := newClient(connections)
 	defer done()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -74,7 +93,7 @@ func drive(ctx context.Context, url string, body []byte, n int, check func([]byt
 		wg.Go(func() {
 			var answer bytes.Buffer
 			for next.Add(1) <= int64(n) {
-				if err := once(ctx, client, url, body, &answer, check); err != nil {
+				if err := once(ctx, client, url, r, &answer, check); err != nil {
 					cancel(err)
 					return
 				}
@@ -85,8 +104,8 @@ func drive(ctx context.Context, url string, body []byte, n int, check func([]byt
 	return context.Cause(ctx)
 }
 
-func once(ctx context.Context, client *http.Client, url string, body []byte, answer *bytes.Buffer, check func([]byte) error) error {
-	res, err := ask(ctx, client, url, body)
+func once(ctx context.Context, client *http.Client, url string, r request, answer *bytes.Buffer, check func([]byte) error) error {
+	res, err := ask(ctx, client, url, r)
 	if err != nil {
 		return err
 	}

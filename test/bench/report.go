@@ -178,8 +178,19 @@ func (r *report) printRows(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(w, "\nMedians of one process each; in brackets the ratio to the reverse proxy; * is over the aim.")
-	return err
+	fmt.Fprintln(w, "\nMedians of one process each; in brackets the ratio to the reverse proxy; * is over the aim.")
+	return printPeers(w)
+}
+
+// printPeers prints what other gateways cost.
+func printPeers(w io.Writer) error {
+	fmt.Fprintln(w, "\nOther gateways, each measured once with such a request, on another day and a busy machine:")
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "gateway\tus CPU a request\tus CPU a stream of 50\tMB resident\t")
+	for _, p := range peers() {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t\n", p.name, p.request, p.stream, p.memory)
+	}
+	return t.Flush()
 }
 
 func (x *row) cell(target string) string {

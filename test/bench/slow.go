@@ -127,9 +127,9 @@ func openStreams(ctx context.Context, url string, n int) (*streams, error) {
 	client, done := newClient(n)
 	s := &streams{ctx: ctx, cancel: cancel, done: done}
 	begun, turns := make(chan error, n), make(chan struct{}, 64)
-	body := question(slowName, true)
+	ask := question(slowName, true)
 	for range n {
-		s.wg.Go(func() { s.follow(client, url, body, begun, turns) })
+		s.wg.Go(func() { s.follow(client, url, ask, begun, turns) })
 	}
 	late := time.After(openTime)
 	for range n {
@@ -148,9 +148,9 @@ func openStreams(ctx context.Context, url string, n int) (*streams, error) {
 }
 
 // follow reads one stream until it ends. turns bounds how many open at a time.
-func (s *streams) follow(client *http.Client, url string, body []byte, begun chan<- error, turns chan struct{}) {
+func (s *streams) follow(client *http.Client, url string, r request, begun chan<- error, turns chan struct{}) {
 	turns <- struct{}{}
-	res, err := ask(s.ctx, client, url, body)
+	res, err := ask(s.ctx, client, url, r)
 	<-turns
 	if err != nil {
 		begun <- err

@@ -36,6 +36,8 @@ type cpuLoad struct {
 	requests          int // of one repetition
 	units             int // that one request counts for
 	aim               float64
+	// door is where Metier is asked; nil is Chat Completions.
+	door *dialect
 }
 
 // cpuStage is loads that need the same processes.
@@ -51,14 +53,14 @@ func cpuStages(s sizes) []cpuStage {
 	const short, long = 50, 2000
 	perRequest, perStream, perChunk := "us CPU a request", "us CPU a stream", "us CPU a chunk"
 	return []cpuStage{
-		{short, []cpuLoad{
-			{"buffered", "buffered request, answer there at once", perRequest, modelAtOnce, false, s.short, 1, most},
-			{"buffered-paced", "buffered request, 50 chunks one by one", perRequest, modelFlushed, false, s.short, 1, 0},
-			{"stream-50", "stream of 50 chunks, one by one", perStream, modelFlushed, true, s.streams, 1, most},
-		}},
+		{short, append([]cpuLoad{
+			{"buffered", "buffered request, answer there at once", perRequest, modelAtOnce, false, s.short, 1, most, nil},
+			{"buffered-paced", "buffered request, 50 chunks one by one", perRequest, modelFlushed, false, s.short, 1, 0, nil},
+			{"stream-50", "stream of 50 chunks, one by one", perStream, modelFlushed, true, s.streams, 1, most, nil},
+		}, doorLoads(s)...)},
 		{long, []cpuLoad{
-			{"stream-2000", "stream of 2,000 chunks, one by one", perChunk, modelFlushed, true, s.long, long + framingChunks, most},
-			{"stream-2000-at-once", "stream of 2,000 chunks, there at once", perChunk, modelAtOnce, true, s.long, long + framingChunks, most},
+			{"stream-2000", "stream of 2,000 chunks, one by one", perChunk, modelFlushed, true, s.long, long + framingChunks, most, nil},
+			{"stream-2000-at-once", "stream of 2,000 chunks, there at once", perChunk, modelAtOnce, true, s.long, long + framingChunks, most, nil},
 		}},
 	}
 }
@@ -68,11 +70,15 @@ func (s cpuStage) only(text string) cpuStage {
 	return s
 }
 
-func (l cpuLoad) check(words int) func([]byte) error {
-	if l.stream {
-		return wholeStream(words + framingChunks)
+// ask is what a target is asked, and what its answer has to be.
+func (l cpuLoad) ask(target string, words int) (request, func([]byte) error) {
+	switch {
+	case l.door != nil && (target == plain || target == withSkills):
+		return l.door.ask(l.model, l.stream), l.door.check(words, l.stream)
+	case l.stream:
+		return question(l.model, true), wholeStream(words + framingChunks)
 	}
-	return wholeAnswer(words)
+	return question(l.model, false), wholeAnswer(words)
 }
 
 // run measures the loads of a stage, the targets in turn, each round beginning
@@ -98,7 +104,7 @@ func (s cpuStage) run(ctx context.Context, h *house, rep *report, rounds int) er
 		for round := range rounds + 1 { // the first warms up
 			for i := range targets() {
 				name := targets()[(i+round)%len(targets())]
-				value, err := l.repeat(ctx, at[name], s.words)
+				value, err := l.repeat(ctx, name, at[name], s.words)
 				if err != nil {
 					return fmt.Errorf("%s: %w", name, err)
 				}
@@ -113,13 +119,14 @@ func (s cpuStage) run(ctx context.Context, h *house, rep *report, rounds int) er
 
 // repeat is one repetition: microseconds of the target's processor time a unit,
 // or of the clock where the system does not tell processor times.
-func (l cpuLoad) repeat(ctx context.Context, p *process, words int) (float64, error) {
+func (l cpuLoad) repeat(ctx context.Context, target string, p *process, words int) (float64, error) {
+	ask, check := l.ask(target, words)
 	began := time.Now()
 	before, err := spent(p.pid(), began)
 	if err != nil {
 		return 0, err
 	}
-	if err := drive(ctx, p.url, question(l.model, l.stream), l.requests, l.check(words)); err != nil {
+	if err := drive(ctx, p.url, ask, l.requests, check); err != nil {
 		return 0, err
 	}
 	after, err := spent(p.pid(), began)
