@@ -12,7 +12,7 @@ VERSION     ?= $(shell git describe --always --dirty --tags 2>/dev/null || echo 
 TOOL := $(GO) tool -modfile=tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-fast lint format bench fuzz corpus installs-live tasks clean
+.PHONY: help run build test test-fast lint format bench fuzz corpus installs-live clients tasks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -54,10 +54,13 @@ corpus: ## run over real skills and requests: METIER_CORPUS, METIER_CAPTURES
 	@if [ -z "$(METIER_CORPUS)$(METIER_CAPTURES)" ]; then \
 		echo "corpus: no folder: run make corpus METIER_CORPUS=/a/folder/of/skills METIER_CAPTURES=/a/folder/of/requests"; exit 2; fi
 	METIER_CORPUS='$(METIER_CORPUS)' METIER_CAPTURES='$(METIER_CAPTURES)' \
-		$(GO) test -count=1 -run 'Corpus|Captures' ./skill/... ./internal/server/...
+		$(GO) test -count=1 -run 'Corpus|Captures' ./skill/... ./internal/server/... ./test/captures
 
 installs-live: ## install one package each from the operator's own pip and npm registries
 	METIER_INSTALLS_LIVE=1 $(GO) test -count=1 -run 'TestLive|TestReal' ./internal/workspace/packages
+
+clients: build ## install coding agents from npm and have each finish a task through Metier
+	$(GO) run ./test/clients $(CLIENTS)
 
 tasks: ## thirty tasks of code work, with each class of mistakes, with recovery and without
 	$(GO) run ./test/tasks

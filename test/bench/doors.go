@@ -2,8 +2,12 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/go-json-experiment/json"
 )
 
 // dialect is a door other than Chat Completions: the same question in its words, and
@@ -14,14 +18,16 @@ type dialect struct {
 	// end is the end of a stream, and total what holds the count of words.
 	end, total string
 	streamOnly bool
+	// sessions: one answer at a time in each, so every connection has its own.
+	sessions bool
 }
 
 func dialects() []dialect {
 	return []dialect{
-		{"responses", askResponses, "\n\n", `"output_tokens":%d`, false},
-		{"messages", askMessages, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n", `"output_tokens":%d`, false},
-		{"ollama", askOllama, "}\n", `"eval_count":%d`, false},
-		{"web", askWeb, "\n\n", `"tokenCount":%d`, true},
+		{"responses", askResponses, "\n\n", `"output_tokens":%d`, false, false},
+		{"messages", askMessages, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n", `"output_tokens":%d`, false, false},
+		{"ollama", askOllama, "}\n", `"eval_count":%d`, false, false},
+		{"web", askWeb, "\n\n", `"tokenCount":%d`, true, true},
 	}
 }
 
@@ -61,6 +67,27 @@ func askWeb(model string, _ bool) request {
 		body = strings.Replace(body, left, "", 1)
 	}
 	return request{path: "/api/chat", body: []byte(strings.Replace(body, `"max_tokens"`, `"maxTokens"`, 1))}
+}
+
+// inSessions is a request for each connection, in a session of its own.
+func inSessions(ctx context.Context, url string, r request) (request, error) {
+	client, done := newClient(1)
+	defer done()
+	for range connections {
+		res, err := ask(ctx, client, url, request{path: "/api/sessions"})
+		if err != nil {
+			return r, err
+		}
+		var made struct {
+			ID string `json:"sessionId"`
+		}
+		err = json.UnmarshalRead(res.Body, &made)
+		if err = errors.Join(err, res.Body.Close()); err != nil {
+			return r, fmt.Errorf("make a session: %w", err)
+		}
+		r.bodies = append(r.bodies, fmt.Appendf(nil, `{"sessionId":%q,%s`, made.ID, r.body[1:]))
+	}
+	return r, nil
 }
 
 // doorLoads are a plain request and a short stream at each door. The reverse proxy, which

@@ -19,6 +19,8 @@ type request struct {
 	path   string
 	header string // its name and value, if there is one
 	body   []byte
+	// bodies are those of the connections, where each needs its own.
+	bodies [][]byte
 }
 
 // The words of a request, whatever the dialect.
@@ -72,7 +74,7 @@ func ask(ctx context.Context, client *http.Client, url string, r request) (*http
 	if err != nil {
 		return nil, err
 	}
-	if res.StatusCode != http.StatusOK {
+	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusCreated {
 		defer res.Body.Close()
 		text, _ := io.ReadAll(res.Body) // as much as there is
 		return nil, fmt.Errorf("answered %s: %s", res.Status, text)
@@ -89,7 +91,11 @@ func drive(ctx context.Context, url string, r request, n int, check func([]byte)
 	defer cancel(nil)
 	var next atomic.Int64
 	var wg sync.WaitGroup
-	for range connections {
+	for i := range connections {
+		r := r
+		if r.bodies != nil {
+			r.body = r.bodies[i]
+		}
 		wg.Go(func() {
 			var answer bytes.Buffer
 			for next.Add(1) <= int64(n) {

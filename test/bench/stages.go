@@ -121,6 +121,12 @@ func (s cpuStage) run(ctx context.Context, h *house, rep *report, rounds int) er
 // or of the clock where the system does not tell processor times.
 func (l cpuLoad) repeat(ctx context.Context, target string, p *process, words int) (float64, error) {
 	ask, check := l.ask(target, words)
+	if l.door != nil && l.door.sessions && ask.path != "/v1/chat/completions" {
+		var err error
+		if ask, err = inSessions(ctx, p.url, ask); err != nil {
+			return 0, err
+		}
+	}
 	began := time.Now()
 	before, err := spent(p.pid(), began)
 	if err != nil {

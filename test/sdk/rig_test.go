@@ -79,8 +79,6 @@ func (r *rig) runClient(t *testing.T, dir, name string, args ...string) {
 	}()
 	command(t, dir, []string{
 		"METIER_URL=" + r.url, "METIER_CONTROL=" + r.control,
-		// Clients read these by themselves.
-		"OPENAI_API_KEY=", "OPENAI_BASE_URL=", "OPENAI_ORG_ID=", "OPENAI_PROJECT_ID=", "OPENAI_LOG=",
 		// The server is on this machine, and some clients go through a proxy even so.
 		"NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1",
 	}, name, args...)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -96,7 +97,7 @@ func command(t *testing.T, dir string, env []string, name string, args ...string
 	defer stop()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), readByClients), env...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = grace
 	out, err := cmd.CombinedOutput()
@@ -107,6 +108,14 @@ func command(t *testing.T, dir string, env []string, name string, args ...string
 	if testing.Verbose() {
 		t.Logf("%s\n%s", line, out)
 	}
+}
+
+// readByClients reports whether a client would take a setting from this variable by
+// itself: a key, or the address of a vendor.
+func readByClients(variable string) bool {
+	return slices.ContainsFunc([]string{"OPENAI_", "ANTHROPIC_", "OLLAMA_"}, func(vendor string) bool {
+		return strings.HasPrefix(variable, vendor)
+	})
 }
 
 // grace is what a process gets to end by itself, and what is left of a test's

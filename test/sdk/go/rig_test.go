@@ -1,11 +1,12 @@
-// Package client holds what an application that uses the official OpenAI client
-// for Go may rely on: tests that speak to a running server. They start nothing
-// and know no code of the program; go test in the folder above starts what they
-// need and tells them where it is.
+// Package client holds what an application that uses the official clients for Go of
+// OpenAI, Anthropic and Ollama may rely on: tests that speak to a running server.
+// They start nothing and know no code of the program; go test in the folder above
+// starts what they need and tells them where it is.
 //
-// Start at rig_test.go for the surroundings, at chat_test.go for answers, at
-// faults_test.go for errors and requests that are left, and at talk_test.go for
-// conversations.
+// Start at rig_test.go for the surroundings, at chat_test.go for answers of chat
+// completions, at faults_test.go for errors and requests that are left, at
+// talk_test.go for conversations, and at responses_test.go, messages_test.go and
+// ollama_test.go for the other APIs.
 package client
 
 import (
@@ -29,22 +30,32 @@ import (
 // key is the caller's own: nobody here checks it, and the upstream must get it.
 const key = "caller-key-of-the-go-tests"
 
-// connect makes a client; without the surroundings the test is skipped.
-func connect(t *testing.T, options ...option.RequestOption) openai.Client {
+// address is the server's; without the surroundings the test is skipped.
+func address(t *testing.T) string {
 	t.Helper()
 	server := os.Getenv("METIER_URL")
 	if server == "" {
 		t.Skip("METIER_URL is not set: run go test in the folder above, which starts what is needed")
 	}
-	defaults := []option.RequestOption{option.WithBaseURL(server + "/v1"), option.WithAPIKey(key), option.WithMaxRetries(0)}
+	return server
+}
+
+// connect makes a client of OpenAI.
+func connect(t *testing.T, options ...option.RequestOption) openai.Client {
+	t.Helper()
+	defaults := []option.RequestOption{option.WithBaseURL(address(t) + "/v1"), option.WithAPIKey(key), option.WithMaxRetries(0)}
 	return openai.NewClient(append(defaults, options...)...)
 }
 
 // tagged gives a request an id of its own, by which its turn is found in the
 // server's log.
 func tagged(t *testing.T, label string) (string, option.RequestOption) {
-	id := "go-" + strings.NewReplacer("/", "-").Replace(t.Name()) + "-" + label
+	id := tag(t, label)
 	return id, option.WithHeader("X-Request-Id", id)
+}
+
+func tag(t *testing.T, label string) string {
+	return "go-" + strings.NewReplacer("/", "-").Replace(t.Name()) + "-" + label
 }
 
 // turnLine is the server's log line about a turn.

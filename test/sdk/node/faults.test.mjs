@@ -3,20 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import OpenAI from 'openai';
-import { begun, connect, gone, requests, tagged, turn, user } from './rig.mjs';
+import { begun, caught, connect, gone, requests, tagged, turn, user } from './rig.mjs';
 
 const client = connect();
 const create = (body, options) => client.chat.completions.create({ messages: [user('Hello?')], ...body }, options);
-
-// caught is the error that a promise ends with.
-async function caught(promise) {
-  try {
-    await promise;
-  } catch (err) {
-    return err;
-  }
-  assert.fail('it should have failed');
-}
 
 test('an unknown skill', async () => {
   for (const stream of [false, true]) {

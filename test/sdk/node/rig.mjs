@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import Anthropic from '@anthropic-ai/sdk';
+import { Ollama } from 'ollama';
 import OpenAI from 'openai';
 
 export const url = need('METIER_URL');
@@ -19,6 +21,14 @@ export const apiKey = 'caller-key-of-the-node-tests';
 
 export function connect(options = {}) {
   return new OpenAI({ apiKey, baseURL: `${url}/v1`, maxRetries: 0, ...options });
+}
+
+export function connectAnthropic(options = {}) {
+  return new Anthropic({ apiKey, authToken: null, baseURL: url, maxRetries: 0, ...options });
+}
+
+export function connectOllama(headers = {}) {
+  return new Ollama({ host: url, headers: { Authorization: `Bearer ${apiKey}`, ...headers } });
 }
 
 // tagged gives a request an id of its own, by which its turn is found in the
@@ -51,15 +61,22 @@ export const skies = { Bergen: 'rain, 7 degrees', Tromsø: 'snow, 4 degrees' };
 // wantTalk holds what the upstream was sent over the whole conversation that a
 // text is said in: the steps and no other, nothing that it had read already a
 // second time, and at the end the model's own bytes and the result of each call.
-// Arguments that a client writes anew in a round of its own are given by call.
-export async function wantTalk(model, says, rewritten = {}) {
+// Arguments that a client writes anew in a round of its own are given by call; a
+// client that knows no ids of calls has those of its own calls made for it.
+export async function wantTalk(model, says, rewritten = {}, named = true) {
   const want = JSON.parse(await readFile(new URL('../testdata/talks.json', import.meta.url), 'utf8'))[model];
   const talk = await ask('talk', { model, says });
   assert.deepEqual(talk.map((r) => r.step), want.steps);
   assert.deepEqual(talk.map((r) => r.lost), want.steps.map(() => 0), 'no byte is sent differently than before');
   const { calls, results, answers } = talk.at(-1);
-  assert.deepEqual(calls, want.calls.map((c) => ({ ...c, arguments: rewritten[c.id] ?? c.arguments })));
-  assert.deepEqual(results, want.calls.map((c) => c.id));
+  const expected = want.calls.map((c, i) => ({
+    ...c,
+    id: named || c.name === 'skills_read' ? c.id : calls[i]?.id,
+    arguments: rewritten[c.id] ?? c.arguments,
+  }));
+  assert.deepEqual(calls, expected);
+  assert.equal(new Set(expected.map((c) => c.id)).size, expected.length, 'no two calls have one id');
+  assert.deepEqual(results, expected.map((c) => c.id));
   assert.deepEqual(answers, want.answers);
 }
 
@@ -79,6 +96,16 @@ export async function collect(stream) {
   const chunks = [];
   for await (const chunk of stream) chunks.push(chunk);
   return chunks;
+}
+
+// caught is the error that a promise ends with.
+export async function caught(promise) {
+  try {
+    await promise;
+  } catch (err) {
+    return err;
+  }
+  assert.fail('it should have failed');
 }
 
 export const textOf = (chunks) => chunks.map((c) => c.choices[0]?.delta?.content ?? '').join('');

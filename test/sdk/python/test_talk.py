@@ -2,14 +2,9 @@
 read in rounds that the client never saw."""
 
 import itertools
-import json
-import pathlib
 import unittest
 
-from rig import WEATHER, complete, connect, tagged, talk, user, weather
-
-# What the upstream should have been sent, by model.
-WANT = json.loads((pathlib.Path(__file__).parent.parent / "testdata" / "talks.json").read_text("utf-8"))
+from rig import WEATHER, complete, connect, tagged, user, want_talk, weather
 
 # How applications put an answer back: the object itself, or all its members,
 # those without a value too.
@@ -48,24 +43,13 @@ class Talks(unittest.TestCase):
             with self.subTest(streamed=streamed, puts_back=name):
                 converse(f"First question of {tagged()[0]}", streamed, put_back)
 
-    def want_talk(self, model, opening):
-        """What the upstream was sent over the whole conversation: the steps and no
-        other, nothing that it had read already a second time, and at the end the
-        model's own bytes and the result of each call."""
-        got, want = talk(model, opening), WANT[model]
-        self.assertEqual([r["step"] for r in got], want["steps"])
-        self.assertEqual([r["lost"] for r in got], [0] * len(got), "no byte is sent differently than before")
-        self.assertEqual(got[-1]["calls"], want["calls"])
-        self.assertEqual(got[-1]["results"], [c["id"] for c in want["calls"]])
-        self.assertEqual(got[-1]["answers"], want["answers"])
-
     def test_a_skill_stays_read(self):
         def converse(opening, streamed, put_back):
             c = Conversation("remembered", opening, streamed, put_back)
             self.assertEqual(c.next().content, "Let me look. \n\n**Act now** comes first – always ✓\n\n")
             self.assertEqual(c.answer_calls(c.say("Second question")).content, "One more page: It snows in Tromsø. ")
             self.assertEqual(c.say("Third question").content, "The next train is the Heron.")
-            self.want_talk("remembered", opening)
+            want_talk(self, "remembered", opening)
 
         self.every_way(converse)
 
@@ -74,7 +58,7 @@ class Talks(unittest.TestCase):
             c = Conversation("shared-round", opening, streamed, put_back)
             self.assertEqual(c.answer_calls(c.next()).content, "Rain in Bergen, snow in Tromsø.")
             self.assertEqual(c.say("Second question").content, "The same again.")
-            self.want_talk("shared-round", opening)
+            want_talk(self, "shared-round", opening)
 
         self.every_way(converse)
 
