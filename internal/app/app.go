@@ -30,8 +30,11 @@ import (
 	"github.com/metier-run/metier/internal/llm"
 	"github.com/metier-run/metier/internal/llm/upstream"
 	"github.com/metier-run/metier/internal/server"
+	dooranthropic "github.com/metier-run/metier/internal/server/anthropic"
 	doorartifacts "github.com/metier-run/metier/internal/server/artifacts"
+	doorollama "github.com/metier-run/metier/internal/server/ollama"
 	dooropenai "github.com/metier-run/metier/internal/server/openai"
+	"github.com/metier-run/metier/internal/server/responses"
 	doorsessions "github.com/metier-run/metier/internal/server/sessions"
 	doorskills "github.com/metier-run/metier/internal/server/skills"
 	doorweb "github.com/metier-run/metier/internal/server/web"
@@ -93,6 +96,7 @@ type App struct {
 	scripts    bool      // those of skills may
 	work       *work     // nil when a model may not work with files
 	sessions   *doorweb.Sessions
+	responses  *responses.Door
 }
 
 // ids makes unguessable, sortable ids.
@@ -146,6 +150,7 @@ func Open(ctx context.Context, s Settings, logger *slog.Logger) (*App, error) {
 		Code: options.Code, Limits: s.Limits, Now: time.Now, NewID: a.NewSessionID, Logger: logger,
 		Journals: a.webJournals(),
 	})
+	a.openResponses()
 	return a, nil
 }
 
@@ -253,12 +258,15 @@ func (a *App) Confinement() (Confinement, bool) {
 	return a.launches.scripts().confinement(), true
 }
 
-// Close ends the sessions of the web stream and scripts that still run, waits for them,
-// and gives the connections to the upstream back. It ends no other turn: let the server
+// Close ends the sessions of the web stream, responses in the background and scripts that
+// still run, waits for them, and gives the connections to the upstream back. It ends no other turn: let the server
 // drain first.
 func (a *App) Close() {
 	if a.sessions != nil { // opening may have failed before there were any
 		a.sessions.Close()
+	}
+	if a.responses != nil {
+		a.responses.Close()
 	}
 	if a.launches != nil {
 		a.launches.close()
@@ -279,9 +287,49 @@ func (a *App) Server(loopback bool) *server.Server {
 		Gateway: a.Gateway, Limits: a.Settings.Limits, Now: time.Now, NewID: a.host.NewID,
 	})
 	return server.New(server.Options{
-		Doors:  a.behindKeys(chat, a.webDoor(), a.skillsDoor(loopback), a.artifactsDoor(), a.sessionsDoor(loopback)),
+		Doors:  a.behindKeys(a.messagesDoor(), a.ollamaDoor(), a.responses, chat, a.webDoor(), a.skillsDoor(loopback), a.artifactsDoor(), a.sessionsDoor(loopback)),
 		Limits: a.Settings.Limits, Logger: a.logger, NewID: a.host.NewID, Version: a.Settings.Version, Loopback: loopback,
 	})
+}
+
+// messagesDoor is for clients of Anthropic. It shares paths with the one of OpenAI, and
+// knows its own requests by their header: it stands before it.
+func (a *App) messagesDoor() server.Door {
+	return dooranthropic.New(dooranthropic.Options{
+		Gateway: a.Gateway, Limits: a.Settings.Limits, Now: time.Now, NewID: a.host.NewID,
+	})
+}
+
+// ollamaDoor is for clients of Ollama. One of its routes is the web stream's, too, to which
+// it gives what names no model.
+func (a *App) ollamaDoor() server.Door {
+	return doorollama.New(doorollama.Options{
+		Gateway: a.Gateway, Limits: a.Settings.Limits, Now: time.Now, Web: a.webDoor().Routes()["POST /api/chat"],
+	})
+}
+
+// openResponses makes the door of Responses, which keeps what clients come back to.
+func (a *App) openResponses() {
+	o := responses.Options{
+		Gateway: a.Gateway, Limits: a.Settings.Limits, Now: time.Now, NewID: a.host.NewID, Logger: a.logger,
+		Journal: func(id string) gateway.Journal { return a.Session(id, originResponses) },
+	}
+	if a.Store != nil { // a nil pointer in an interface would count as a store
+		o.Store, o.Held = a.Store, a.held
+	}
+	a.responses = responses.New(o)
+}
+
+// originResponses is the origin of sessions that background responses are worked on in.
+const originResponses = "responses"
+
+// held reports whether some process has a session for writing.
+func (a *App) held(ctx context.Context, tenant, id string) (bool, error) {
+	s, err := a.Store.Session(ctx, tenant, id)
+	if errors.Is(err, store.ErrNoSession) {
+		return false, nil
+	}
+	return s.Held, err
 }
 
 // skillsDoor shows the registry. Paths of this host are for its own operator.

@@ -134,9 +134,11 @@ func TestSilentUpstreamIsNoReasonNotToStart(t *testing.T) {
 
 func TestUpstreamKey(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "vendor")
+	t.Setenv("ANTHROPIC_API_KEY", "other vendor")
 	t.Setenv("MINE", "mine")
 	for _, c := range []struct{ url, variable, want string }{
 		{"https://api.openai.com/v1", "", "vendor"},
+		{"https://api.anthropic.com", "", "other vendor"},
 		{"http://127.0.0.1:11434", "", ""}, // a vendor's key goes to the vendor only
 		{"https://api.openai.com.evil.example/v1", "", ""},
 		{"http://127.0.0.1:11434", "MINE", "mine"},

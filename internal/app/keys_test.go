@@ -66,7 +66,11 @@ func TestKeys(t *testing.T) {
 	for route, method := range map[string]string{"/v1/chat/completions": http.MethodPost, "/v1/models": http.MethodGet, "/v1/models/hello": http.MethodGet} {
 		for _, header := range []map[string]string{nil, {"Authorization": "Bearer wrong"}, {"X-Api-Key": "wrong"}} {
 			res, body := send(t, method, url+route, header)
-			if res.StatusCode != http.StatusUnauthorized || res.Header.Get("WWW-Authenticate") == "" || !strings.Contains(body, `"error":{"message":`) || strings.Contains(body, "wrong") {
+			shape := `"error":{"message":`
+			if header["X-Api-Key"] != "" && method == http.MethodGet {
+				shape = `{"type":"error","error":{"type":"authentication_error",` // a path of both vendors
+			}
+			if res.StatusCode != http.StatusUnauthorized || res.Header.Get("WWW-Authenticate") == "" || !strings.Contains(body, shape) || strings.Contains(body, "wrong") {
 				t.Errorf("%s %v: %d %s", route, header, res.StatusCode, body)
 			}
 		}
@@ -77,6 +81,11 @@ func TestKeys(t *testing.T) {
 			if res, body := send(t, method, url+route, header); res.StatusCode != http.StatusOK {
 				t.Errorf("%s with the key: %d %s", route, res.StatusCode, body)
 			}
+		}
+	}
+	for _, route := range []string{"/v1/messages", "/v1/messages/count_tokens", "/anthropic/v1/messages"} {
+		if res, body := send(t, http.MethodPost, url+route, map[string]string{"Anthropic-Version": "2023-06-01", "X-Api-Key": "wrong"}); res.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%s: %d %s", route, res.StatusCode, body)
 		}
 	}
 	if res, _ := send(t, http.MethodGet, url+"/healthz", nil); res.StatusCode != http.StatusOK {

@@ -13,9 +13,11 @@ import (
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/fault"
 	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/llm/anthropic"
 	"github.com/metier-run/metier/internal/llm/capable"
 	"github.com/metier-run/metier/internal/llm/demo"
 	"github.com/metier-run/metier/internal/llm/detect"
+	"github.com/metier-run/metier/internal/llm/ollama"
 	"github.com/metier-run/metier/internal/llm/openai"
 )
 
@@ -29,8 +31,26 @@ type Upstream struct {
 	Key  config.Secret
 }
 
-// VendorURL is where OpenAI's own models are.
-const VendorURL = "https://api.openai.com/v1"
+// The dialects of upstreams, as --upstream-type has them.
+const (
+	typeOpenAI    = "openai"
+	typeAnthropic = "anthropic"
+	typeOllama    = "ollama"
+)
+
+// anthropicHost is the vendor's own.
+const anthropicHost = "api.anthropic.com"
+
+// DefaultURL is where a dialect's own models are.
+func DefaultURL(kind string) string {
+	switch kind {
+	case typeAnthropic:
+		return "https://" + anthropicHost
+	case typeOllama:
+		return "http://127.0.0.1:11434"
+	}
+	return "https://api.openai.com/v1"
+}
 
 // Demo is the name of the stand-in, in place of a URL.
 const Demo = "demo"
@@ -65,11 +85,28 @@ func connect(ctx context.Context, s Settings, transport http.RoundTripper, newID
 	if err != nil {
 		return connected{}, fault.Usage("--upstream %s: %w", s.Upstream.URL, err)
 	}
+	switch dialectOf(s.Upstream.Type, base) {
+	case typeAnthropic:
+		p := anthropic.New(anthropic.Options{Base: base, Key: s.Upstream.Key, Transport: transport, Limits: s.Limits, NewID: newID})
+		return connected{Provider: p, chosen: chosen}, nil
+	case typeOllama:
+		p := ollama.New(ollama.Options{Base: base, Key: s.Upstream.Key, Transport: transport, Limits: s.Limits, NewID: newID})
+		return connected{Provider: p, ask: newAsker(found, s, transport).ask, chosen: chosen}, nil
+	}
 	p := openai.New(openai.Options{
 		Base: base, Key: s.Upstream.Key, Transport: transport, Limits: s.Limits, NewID: newID,
 	})
 	asked := newAsker(found, s, transport)
 	return connected{Provider: p, ask: asked.ask, slots: asked.slots, chosen: chosen}, nil
+}
+
+// dialectOf is what the upstream speaks: what the operator says, or what the vendor's own
+// address means.
+func dialectOf(kind string, base *url.URL) string {
+	if kind == "" && strings.EqualFold(base.Hostname(), anthropicHost) {
+		return typeAnthropic
+	}
+	return kind
 }
 
 // locate finds the base URL for chat completions, and the kind of server when it
@@ -84,12 +121,16 @@ func locate(ctx context.Context, u Upstream, transport http.RoundTripper) (found
 	if err := checkURL(u.URL); err != nil {
 		return found, "", err
 	}
-	switch u.Type {
+	switch base, _ := url.Parse(u.URL); dialectOf(u.Type, base) { // it was checked
 	case "":
-	case "openai":
+	case typeOpenAI:
 		return detect.Found{URL: u.URL}, u.URL, nil
+	case typeAnthropic:
+		return detect.Found{URL: u.URL}, u.URL + ", in Anthropic's dialect", nil
+	case typeOllama:
+		return detect.Found{URL: u.URL, Kind: detect.Ollama}, u.URL + ", in Ollama's own dialect", nil
 	default:
-		return found, "", fault.Usage("--upstream-type %s: this version speaks openai; Ollama, llama.cpp, LM Studio and vLLM speak it too", u.Type)
+		return found, "", fault.Usage("--upstream-type %s: it is openai, anthropic or ollama; llama.cpp, LM Studio and vLLM speak openai", u.Type)
 	}
 	found, err = detect.Guess(ctx, client, u.URL)
 	if err != nil {
@@ -150,6 +191,8 @@ func UpstreamKey(rawURL, variable string) (config.Secret, error) {
 	switch host := strings.ToLower(u.Hostname()); host {
 	case "api.openai.com":
 		return config.NewSecret(os.Getenv("OPENAI_API_KEY")), nil
+	case anthropicHost:
+		return config.NewSecret(os.Getenv("ANTHROPIC_API_KEY")), nil
 	case "openrouter.ai":
 		return config.NewSecret(os.Getenv("OPENROUTER_API_KEY")), nil
 	}

@@ -71,7 +71,8 @@ func licenceOf(text string) string {
 		return "MPL-2.0"
 	case has("Permission is hereby granted, free of charge, to any person obtaining a copy"):
 		return "MIT"
-	case has("Permission to use, copy, modify, and/or distribute this software for any purpose"):
+	case has("Permission to use, copy, modify, and/or distribute this software for any purpose"),
+		has("Permission to use, copy, modify, and distribute this software for any purpose"):
 		return "ISC"
 	case has("Redistribution and use in source and binary forms") && has("Neither the name"):
 		return "BSD-3-Clause"
