@@ -130,6 +130,9 @@ func (c *chatClient) request(q question, stream bool) (string, http.Header, obje
 	if q.tool {
 		body["tools"] = []object{{"type": "function", "function": object{"name": weather, "description": "Tells the weather.", "parameters": parameters()}}}
 	}
+	if q.odd {
+		body["logit_bias"], body["seed"] = object{"50256": -100}, 7
+	}
 	return "/v1/chat/completions", nil, body
 }
 
@@ -245,6 +248,7 @@ func (c *webClient) request(q question, stream bool) (string, http.Header, objec
 	delete(body, "model")
 	delete(body, "stream")
 	delete(body, "stream_options")
+	delete(body, "logit_bias")
 	body["use_model"] = "m"
 	if q.think {
 		body["think"] = true
@@ -306,6 +310,9 @@ func (c *messagesClient) request(q question, stream bool) (string, http.Header, 
 	}
 	if q.think {
 		body["thinking"] = object{"type": "enabled", "budget_tokens": 1024}
+	}
+	if q.odd {
+		body["container"], body["top_k"] = "container_1", 40
 	}
 	return "/v1/messages", http.Header{"Anthropic-Version": {"2023-06-01"}}, body
 }
@@ -487,6 +494,9 @@ func (c *ollamaClient) request(q question, stream bool) (string, http.Header, ob
 	if q.think {
 		body["think"] = true
 	}
+	if q.odd {
+		body["options"] = object{"num_ctx": 4096, "repeat_penalty": 1.1}
+	}
 	return "/api/chat", nil, body
 }
 
@@ -559,6 +569,9 @@ func (c *responsesClient) request(q question, stream bool) (string, http.Header,
 	}
 	if q.think {
 		body["reasoning"] = object{"effort": "low"}
+	}
+	if q.odd {
+		body["truncation"], body["metadata"] = "auto", object{"order": "17"}
 	}
 	return "/v1/responses", nil, body
 }

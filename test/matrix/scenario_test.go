@@ -8,6 +8,7 @@ type question struct {
 	image bool // a picture goes with it
 	tool  bool // the client brings its tool
 	think bool // the client wants to see how the model thinks
+	odd   bool // the client says what only its own dialect has a word for
 	// answers are what the client's tool returns, by the name of the tool.
 	answers map[string]string
 }
@@ -92,6 +93,11 @@ func scenarios() []scenario {
 			name: "image", question: question{text: "What is this?", image: true},
 			rounds: []round{{text: []string{"A dot."}}},
 			shown:  []string{"A dot."}, reaches: []string{"What is this?", pixel},
+		},
+		{
+			name: "odd members", question: question{text: "Well?", odd: true},
+			rounds: []round{{text: []string{"Well."}}},
+			shown:  []string{"Well."}, reaches: []string{"Well?"},
 		},
 		{
 			name: "refused", question: question{text: "Now?"},
