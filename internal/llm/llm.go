@@ -213,6 +213,17 @@ type Request struct {
 	Header http.Header
 }
 
+// Take removes a member from Rest and returns its value, or nil.
+func (r *Request) Take(name string) jsontext.Value {
+	for i, m := range r.Rest {
+		if m.Name == name {
+			r.Rest = append(r.Rest[:i:i], r.Rest[i+1:]...)
+			return m.Value
+		}
+	}
+	return nil
+}
+
 // Authorization is the header of a client's credential in [Request.Header].
 const Authorization = "Authorization"
 

@@ -35,6 +35,7 @@ func rooms() []room {
 		{"internal/search", 1},
 		{"internal/llm", 1},
 		{"internal/llm/llmtest", 1},
+		{"internal/llm/codec", 1},
 		{"internal/llm/upstream", 1},
 		{"internal/sandbox/seccomp", 0},
 		{"internal/interpreter", 1},

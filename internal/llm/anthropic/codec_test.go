@@ -13,6 +13,7 @@ import (
 
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/llm/codec"
 	"github.com/metier-run/metier/internal/wire"
 )
 
@@ -35,7 +36,7 @@ func goldenFile(t *testing.T, name string, got []byte) {
 
 func decode(t *testing.T, body string, full bool) *Request {
 	t.Helper()
-	r, err := DecodeRequest([]byte(body), Version2023, NewBounds(config.Values{}), full)
+	r, err := DecodeRequest([]byte(body), Version2023, codec.NewBounds(config.Values{}), full)
 	if err != nil {
 		t.Fatalf("%s: %v", body, err)
 	}
@@ -223,7 +224,7 @@ func TestDecodeOptions(t *testing.T) {
 }
 
 func TestDecodeRefuses(t *testing.T) {
-	small := Bounds{Messages: 1, Tools: 1, Model: 4}
+	small := codec.Bounds{Messages: 1, Tools: 1, Model: 4}
 	for body, want := range map[string]string{
 		`{`:                              "not valid JSON",
 		`[]`:                             "must be a JSON object",
@@ -256,7 +257,7 @@ func FuzzDecodeRequest(f *testing.F) {
 	f.Add([]byte(`{"model":"m","system":"s","messages":[{"role":"user","content":[{"type":"tool_result"},{"type":"tool_result","content":[]}]}],"tools":null}`))
 	f.Add([]byte(`{"model":"m","messages":[{"role":"assistant","content":[{"type":"tool_use","input":[]}]},{"role":"user","content":null}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r, err := DecodeRequest(body, Version2026, NewBounds(config.Values{}), true)
+		r, err := DecodeRequest(body, Version2026, codec.NewBounds(config.Values{}), true)
 		if err != nil {
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/llm/codec"
 	"github.com/metier-run/metier/internal/wire"
 )
 
@@ -14,7 +15,7 @@ import (
 // string or an array of blocks, which tells it from a message object.
 func (d *decoder) systemOf(v jsontext.Value) ([]llm.Message, error) {
 	if v.Kind() != '"' && v.Kind() != '[' {
-		return nil, &DecodeError{Param: "system", Message: `"system" must be a string, or an array of text blocks`}
+		return nil, &codec.Error{Param: "system", Message: `"system" must be a string, or an array of text blocks`}
 	}
 	m := llm.Message{Role: llm.System, Raw: raw(v)}
 	if d.full {
@@ -27,24 +28,24 @@ func raw(v jsontext.Value) llm.Raw { return llm.Raw{Dialect: llm.Anthropic, Byte
 
 func (d *decoder) messages(v jsontext.Value) error {
 	if v.Kind() != '[' {
-		return &DecodeError{Param: "messages", Message: `"messages" must be an array of message objects`}
+		return &codec.Error{Param: "messages", Message: `"messages" must be an array of message objects`}
 	}
 	n := 0
 	for c := wire.Array(v); c.Next(); n++ {
 		at := "messages[" + strconv.Itoa(n) + "]"
 		if n == d.bounds.Messages {
-			return &DecodeError{Param: "messages", Detail: "too_many_messages", Message: fmt.Sprintf("the request has more than %d messages", d.bounds.Messages)}
+			return d.bounds.TooManyMessages()
 		}
 		if c.Value.Kind() != '{' {
-			return &DecodeError{Param: at, Message: at + " must be an object with role and content"}
+			return &codec.Error{Param: at, Message: at + " must be an object with role and content"}
 		}
 		role, _ := wire.String(wire.Member(c.Value, "role"))
 		switch llm.Role(role) {
 		case llm.User, llm.Assistant, llm.System:
 		case "":
-			return &DecodeError{Param: at + ".role", Message: at + " has no role"}
+			return &codec.Error{Param: at + ".role", Message: at + " has no role"}
 		default:
-			return &DecodeError{Param: at + ".role", Message: fmt.Sprintf("%s: the role is user or assistant, not %.40q", at, role)}
+			return &codec.Error{Param: at + ".role", Message: fmt.Sprintf("%s: the role is user or assistant, not %.40q", at, role)}
 		}
 		d.request.Messages = append(d.request.Messages, split(c.Value, llm.Role(role), d.full)...)
 	}

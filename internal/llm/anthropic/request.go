@@ -11,15 +11,12 @@
 package anthropic
 
 import (
-	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/metier-run/metier/internal/config"
-	"github.com/metier-run/metier/internal/fault"
 	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/llm/codec"
 	"github.com/metier-run/metier/internal/wire"
 )
 
@@ -36,32 +33,10 @@ type Request struct {
 	Stream bool
 }
 
-// DecodeError is a request that is not of the format. Param names the member; Detail is
-// the code of the limit that it breaks, if it is one.
-type DecodeError struct{ Param, Detail, Message string }
-
-// Error is the text.
-func (e *DecodeError) Error() string { return e.Message }
-
-// Fault is the error as doors answer it.
-func (e *DecodeError) Fault() *fault.Error {
-	return &fault.Error{Code: fault.Invalid, Message: e.Message, Param: e.Param, Detail: e.Detail, Err: e}
-}
-
-// Bounds limit what a request may hold: small JSON can become many objects.
-type Bounds struct{ Messages, Tools, Model int }
-
-// NewBounds are those of the limits table.
-func NewBounds(limits config.Values) Bounds {
-	return Bounds{
-		Messages: limits.Int(config.RequestMessages), Tools: limits.Int(config.RequestTools), Model: limits.Int(config.RequestModel),
-	}
-}
-
 // decoder reads one request.
 type decoder struct {
 	request *Request
-	bounds  Bounds
+	bounds  codec.Bounds
 	full    bool
 	version string
 	system  []llm.Message
@@ -70,17 +45,17 @@ type decoder struct {
 // DecodeRequest reads a request body of a version of the API. Values are slices of body,
 // which must not change afterwards. Members of other hosts' extensions stay in Rest, where
 // [Request.Take] finds them. With full, messages are decoded for a provider of another
-// dialect. The error is a [*DecodeError].
-func DecodeRequest(body []byte, version string, bounds Bounds, full bool) (*Request, error) {
+// dialect. The error is a [*codec.Error].
+func DecodeRequest(body []byte, version string, bounds codec.Bounds, full bool) (*Request, error) {
 	if err := wire.Check(body); err != nil {
-		return nil, &DecodeError{Message: "the body is not valid JSON: " + err.Error()}
+		return nil, &codec.Error{Message: "the body is not valid JSON: " + err.Error()}
 	}
 	if jsontext.Value(body).Kind() != '{' {
-		return nil, &DecodeError{Message: "the body must be a JSON object with the members model, max_tokens and messages"}
+		return nil, &codec.Error{Message: "the body must be a JSON object with the members model, max_tokens and messages"}
 	}
 	d := &decoder{request: &Request{Request: &llm.Request{Dialect: llm.Anthropic}}, bounds: bounds, full: full, version: version}
 	for c := wire.Object(body); c.Next(); {
-		name, err := memberName(c.Name)
+		name, err := codec.Name(c.Name, known())
 		if err != nil {
 			return nil, err
 		}
@@ -91,9 +66,9 @@ func DecodeRequest(body []byte, version string, bounds Bounds, full bool) (*Requ
 	r := d.request
 	switch {
 	case r.Model == "":
-		return nil, &DecodeError{Param: "model", Message: `"model" is missing: name one that GET /v1/models lists`}
+		return nil, &codec.Error{Param: "model", Message: `"model" is missing: name one that GET /v1/models lists`}
 	case len(r.Messages) == 0:
-		return nil, &DecodeError{Param: "messages", Message: `"messages" is missing or empty: give at least one message`}
+		return nil, &codec.Error{Param: "messages", Message: `"messages" is missing or empty: give at least one message`}
 	}
 	r.Messages = append(d.system, r.Messages...)
 	return r, nil
@@ -104,14 +79,7 @@ func (d *decoder) member(name string, v jsontext.Value) (err error) {
 	m := llm.Member{Name: name, Value: v, Neutral: true}
 	switch name {
 	case "model":
-		text, ok := wire.String(v)
-		if !ok {
-			return &DecodeError{Param: name, Message: `"model" must be a string`}
-		}
-		if len(text) > d.bounds.Model {
-			return &DecodeError{Param: name, Detail: "model_name_too_long", Message: fmt.Sprintf(`"model" has %d bytes: the limit is %d`, len(text), d.bounds.Model)}
-		}
-		r.Model = text
+		r.Model, err = d.bounds.ModelName(v)
 	case "messages":
 		m.Value = nil
 		err = d.messages(v)
@@ -128,7 +96,7 @@ func (d *decoder) member(name string, v jsontext.Value) (err error) {
 		m.Value = nil
 		err = d.tools(v)
 	case "stream":
-		r.Stream, err = boolean(name, v)
+		r.Stream, err = codec.Boolean(name, v, false)
 	default:
 		m.Neutral = setOption(&r.Options, name, v)
 	}
@@ -136,33 +104,12 @@ func (d *decoder) member(name string, v jsontext.Value) (err error) {
 	return err
 }
 
-// memberName is a member's name without escapes. Names that only differ in case from one
-// that the host reads are refused: some upstreams take them for it, and the host has
-// checked another value (a key's models, for one).
-func memberName(raw []byte) (string, error) {
-	name, ok := wire.Unquote(raw)
-	if !ok {
-		return "", &DecodeError{Message: fmt.Sprintf("the member %q has a name that is not valid JSON", raw)}
-	}
-	for _, known := range []string{
+// known are the members that the host reads.
+func known() []string {
+	return []string{
 		"model", "messages", "system", "tools", "tool_choice", "stream", "max_tokens", "thinking", "output_config", "metadata",
 		"skills", "skills_discovery", "multi_agent",
-	} {
-		if known != name && strings.EqualFold(known, name) {
-			return "", &DecodeError{Param: name, Message: fmt.Sprintf("%q is not a member of the format: write %q", name, known)}
-		}
 	}
-	return name, nil
-}
-
-func boolean(name string, v jsontext.Value) (bool, error) {
-	switch {
-	case string(v) == "true":
-		return true, nil
-	case string(v) == "false" || wire.IsNull(v):
-		return false, nil
-	}
-	return false, &DecodeError{Param: name, Message: fmt.Sprintf("%q must be true or false", name)}
 }
 
 // setOption takes a setting that other dialects have too, and reports whether it could. A
@@ -304,12 +251,12 @@ func setFormat(o *llm.Options, v jsontext.Value) bool {
 
 func (d *decoder) tools(v jsontext.Value) error {
 	if v.Kind() != '[' {
-		return &DecodeError{Param: "tools", Message: `"tools" must be an array`}
+		return &codec.Error{Param: "tools", Message: `"tools" must be an array`}
 	}
 	r := d.request
 	for c := wire.Array(v); c.Next(); {
 		if len(r.Tools) == d.bounds.Tools {
-			return &DecodeError{Param: "tools", Detail: "too_many_tools", Message: fmt.Sprintf("the request has more than %d tools", d.bounds.Tools)}
+			return d.bounds.TooManyTools()
 		}
 		t := llm.Declaration{Raw: llm.Raw{Dialect: llm.Anthropic, Bytes: c.Value}, Parameters: wire.Member(c.Value, "input_schema")}
 		t.Name, _ = wire.String(wire.Member(c.Value, "name"))
@@ -317,17 +264,6 @@ func (d *decoder) tools(v jsontext.Value) error {
 		kind, _ := wire.String(wire.Member(c.Value, "type"))
 		t.Special = kind != "" && kind != "custom"
 		r.Tools = append(r.Tools, t)
-	}
-	return nil
-}
-
-// Take removes a member from Rest and returns its value, or nil.
-func (r *Request) Take(name string) jsontext.Value {
-	for i, m := range r.Rest {
-		if m.Name == name {
-			r.Rest = append(r.Rest[:i:i], r.Rest[i+1:]...)
-			return m.Value
-		}
 	}
 	return nil
 }

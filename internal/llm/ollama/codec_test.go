@@ -13,6 +13,7 @@ import (
 
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/llm/codec"
 	"github.com/metier-run/metier/internal/wire"
 )
 
@@ -35,7 +36,7 @@ func golden(t *testing.T, name string, got []byte) {
 
 func decode(t *testing.T, body string, full bool) *Request {
 	t.Helper()
-	r, err := DecodeRequest([]byte(body), NewBounds(config.Values{}), full)
+	r, err := DecodeRequest([]byte(body), codec.NewBounds(config.Values{}), full)
 	if err != nil {
 		t.Fatalf("%s: %v", body, err)
 	}
@@ -162,7 +163,7 @@ func TestDecodeOptions(t *testing.T) {
 }
 
 func TestDecodeRefuses(t *testing.T) {
-	small := Bounds{Messages: 1, Tools: 1, Model: 4}
+	small := codec.Bounds{Messages: 1, Tools: 1, Model: 4}
 	for body, want := range map[string]string{
 		`{`:                             "not valid JSON",
 		`[]`:                            "must be a JSON object",
@@ -192,7 +193,7 @@ func FuzzDecodeRequest(f *testing.F) {
 	f.Add([]byte(conversation))
 	f.Add([]byte(`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{"}}],"images":[1]},{"role":"tool"}],"options":[]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r, err := DecodeRequest(body, NewBounds(config.Values{}), true)
+		r, err := DecodeRequest(body, codec.NewBounds(config.Values{}), true)
 		if err != nil {
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/llm/codec"
 	"github.com/metier-run/metier/internal/wire"
 )
 
@@ -23,24 +24,24 @@ func PassHeader(client http.Header) http.Header {
 	return h
 }
 
-func decodeMessages(v jsontext.Value, most int, full bool) ([]llm.Message, error) {
+func decodeMessages(v jsontext.Value, bounds codec.Bounds, full bool) ([]llm.Message, error) {
 	if v.Kind() != '[' {
-		return nil, &DecodeError{Param: "messages", Message: `"messages" must be an array of message objects`}
+		return nil, &codec.Error{Param: "messages", Message: `"messages" must be an array of message objects`}
 	}
 	var messages []llm.Message
 	var open []llm.Call // of the last assistant's calls, those without a result
 	for c := wire.Array(v); c.Next(); {
 		n := len(messages)
 		at := "messages[" + strconv.Itoa(n) + "]"
-		if n == most {
-			return nil, &DecodeError{Param: "messages", Detail: "too_many_messages", Message: fmt.Sprintf("the request has more than %d messages", most)}
+		if n == bounds.Messages {
+			return nil, bounds.TooManyMessages()
 		}
 		if c.Value.Kind() != '{' {
-			return nil, &DecodeError{Param: at, Message: at + " must be an object with role and content"}
+			return nil, &codec.Error{Param: at, Message: at + " must be an object with role and content"}
 		}
 		role, _ := wire.String(wire.Member(c.Value, "role"))
 		if role == "" {
-			return nil, &DecodeError{Param: at + ".role", Message: at + " has no role"}
+			return nil, &codec.Error{Param: at + ".role", Message: at + " has no role"}
 		}
 		m := llm.Message{Role: llm.Role(role), Raw: raw(c.Value)}
 		switch m.Role {

@@ -11,16 +11,13 @@
 package ollama
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/metier-run/metier/internal/config"
-	"github.com/metier-run/metier/internal/fault"
 	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/llm/codec"
 	"github.com/metier-run/metier/internal/wire"
 )
 
@@ -31,39 +28,17 @@ type Request struct {
 	Stream bool
 }
 
-// DecodeError is a request that is not of the format. Param names the member; Detail is
-// the code of the limit that it breaks, if it is one.
-type DecodeError struct{ Param, Detail, Message string }
-
-// Error is the text.
-func (e *DecodeError) Error() string { return e.Message }
-
-// Fault is the error as doors answer it.
-func (e *DecodeError) Fault() *fault.Error {
-	return &fault.Error{Code: fault.Invalid, Message: e.Message, Param: e.Param, Detail: e.Detail, Err: e}
-}
-
-// Bounds limit what a request may hold: small JSON can become many objects.
-type Bounds struct{ Messages, Tools, Model int }
-
-// NewBounds are those of the limits table.
-func NewBounds(limits config.Values) Bounds {
-	return Bounds{
-		Messages: limits.Int(config.RequestMessages), Tools: limits.Int(config.RequestTools), Model: limits.Int(config.RequestModel),
-	}
-}
-
 // DecodeRequest reads a request body. Values are slices of body, which must not change
 // afterwards. Members of other hosts' extensions stay in Rest, where [Request.Take] finds
 // them. A request without messages is one to load the model or to let go of it, and is no
 // error here. With full, messages are decoded for a provider of another dialect. The error
-// is a [*DecodeError].
-func DecodeRequest(body []byte, bounds Bounds, full bool) (*Request, error) {
+// is a [*codec.Error].
+func DecodeRequest(body []byte, bounds codec.Bounds, full bool) (*Request, error) {
 	if err := wire.Check(body); err != nil {
-		return nil, &DecodeError{Message: "the body is not valid JSON: " + err.Error()}
+		return nil, &codec.Error{Message: "the body is not valid JSON: " + err.Error()}
 	}
 	if jsontext.Value(body).Kind() != '{' {
-		return nil, &DecodeError{Message: "the body must be a JSON object with the members model and messages"}
+		return nil, &codec.Error{Message: "the body must be a JSON object with the members model and messages"}
 	}
 	r := &Request{Request: &llm.Request{Dialect: llm.Ollama}, Stream: true}
 	for c := wire.Object(body); c.Next(); {
@@ -72,41 +47,34 @@ func DecodeRequest(body []byte, bounds Bounds, full bool) (*Request, error) {
 		}
 	}
 	if r.Model == "" {
-		return nil, &DecodeError{Param: "model", Message: `"model" is missing: name one that GET /api/tags lists`}
+		return nil, &codec.Error{Param: "model", Message: `"model" is missing: name one that GET /api/tags lists`}
 	}
 	return r, nil
 }
 
-func (r *Request) member(c *wire.Cursor, bounds Bounds, full bool) error {
-	name, err := memberName(c.Name)
+func (r *Request) member(c *wire.Cursor, bounds codec.Bounds, full bool) error {
+	name, err := codec.Name(c.Name, known())
 	if err != nil {
 		return err
 	}
 	m := llm.Member{Name: name, Value: c.Value, Neutral: true}
 	switch name {
 	case "model":
-		text, ok := wire.String(c.Value)
-		if !ok {
-			err = &DecodeError{Param: name, Message: `"model" must be a string`}
-		}
-		if len(text) > bounds.Model {
-			err = &DecodeError{Param: name, Detail: "model_name_too_long", Message: fmt.Sprintf(`"model" has %d bytes: the limit is %d`, len(text), bounds.Model)}
-		}
-		r.Model = text
+		r.Model, err = bounds.ModelName(c.Value)
 	case "messages":
 		if wire.IsNull(c.Value) {
 			break
 		}
 		m.Value = nil
-		r.Messages, err = decodeMessages(c.Value, bounds.Messages, full)
+		r.Messages, err = decodeMessages(c.Value, bounds, full)
 	case "tools":
 		if wire.IsNull(c.Value) {
 			break
 		}
 		m.Value = nil
-		r.Tools, err = decodeTools(c.Value, bounds.Tools)
+		r.Tools, err = decodeTools(c.Value, bounds)
 	case "stream":
-		r.Stream, err = boolean(name, c.Value)
+		r.Stream, err = codec.Boolean(name, c.Value, true)
 	case "options":
 		m.Neutral = setOptions(&r.Options, c.Value)
 	case "format":
@@ -122,32 +90,11 @@ func (r *Request) member(c *wire.Cursor, bounds Bounds, full bool) error {
 	return err
 }
 
-// memberName is a member's name without escapes. Names that only differ in case from one
-// that the host reads are refused: Go's servers take them for it, and the host has checked
-// another value (a key's models, for one).
-func memberName(raw []byte) (string, error) {
-	name, ok := wire.Unquote(raw)
-	if !ok {
-		return "", &DecodeError{Message: fmt.Sprintf("the member %q has a name that is not valid JSON", raw)}
-	}
-	for _, known := range []string{
+// known are the members that the host reads.
+func known() []string {
+	return []string{
 		"model", "messages", "tools", "stream", "options", "format", "think", "keep_alive", "skills", "skills_discovery", "multi_agent",
-	} {
-		if known != name && strings.EqualFold(known, name) {
-			return "", &DecodeError{Param: name, Message: fmt.Sprintf("%q is not a member of the format: write %q", name, known)}
-		}
 	}
-	return name, nil
-}
-
-func boolean(name string, v jsontext.Value) (bool, error) {
-	switch {
-	case string(v) == "true" || wire.IsNull(v):
-		return true, nil
-	case string(v) == "false":
-		return false, nil
-	}
-	return false, &DecodeError{Param: name, Message: fmt.Sprintf("%q must be true or false", name)}
 }
 
 // setOptions takes the settings that other dialects have too, and reports whether those
@@ -238,14 +185,14 @@ func setThink(o *llm.Options, v jsontext.Value) bool {
 	return true
 }
 
-func decodeTools(v jsontext.Value, most int) ([]llm.Declaration, error) {
+func decodeTools(v jsontext.Value, bounds codec.Bounds) ([]llm.Declaration, error) {
 	if v.Kind() != '[' {
-		return nil, &DecodeError{Param: "tools", Message: `"tools" must be an array`}
+		return nil, &codec.Error{Param: "tools", Message: `"tools" must be an array`}
 	}
 	var tools []llm.Declaration
 	for c := wire.Array(v); c.Next(); {
-		if len(tools) == most {
-			return nil, &DecodeError{Param: "tools", Detail: "too_many_tools", Message: fmt.Sprintf("the request has more than %d tools", most)}
+		if len(tools) == bounds.Tools {
+			return nil, bounds.TooManyTools()
 		}
 		f := wire.Member(c.Value, "function")
 		d := llm.Declaration{Raw: raw(c.Value), Parameters: wire.Member(f, "parameters"), Special: f == nil}
@@ -257,17 +204,6 @@ func decodeTools(v jsontext.Value, most int) ([]llm.Declaration, error) {
 }
 
 func raw(v jsontext.Value) llm.Raw { return llm.Raw{Dialect: llm.Ollama, Bytes: v} }
-
-// Take removes a member from Rest and returns its value, or nil.
-func (r *Request) Take(name string) jsontext.Value {
-	for i, m := range r.Rest {
-		if m.Name == name {
-			r.Rest = append(r.Rest[:i:i], r.Rest[i+1:]...)
-			return m.Value
-		}
-	}
-	return nil
-}
 
 // passesOn lists the headers of a client that an upstream may see.
 func passesOn() []string { return []string{llm.Authorization, "Traceparent", "Tracestate"} }

@@ -10,10 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/llm/codec"
 	"github.com/metier-run/metier/internal/wire"
 )
 
-func testBounds() Bounds { return Bounds{Messages: 3, Tools: 4, Model: 64} }
+func testBounds() codec.Bounds { return codec.Bounds{Messages: 3, Tools: 4, Model: 64} }
 
 func decode(t *testing.T, body string) *Request {
 	t.Helper()
@@ -128,7 +129,7 @@ func TestDecodeRequestRefuses(t *testing.T) {
 		{`{"model":"m","messages":[{"role":"u"}],"tools":[{},{},{},{},{}]}`, "tools", "more than 4"},
 	} {
 		_, err := DecodeRequest([]byte(c.in), testBounds(), false)
-		e, ok := errors.AsType[*DecodeError](err)
+		e, ok := errors.AsType[*codec.Error](err)
 		if !ok || e.Param != c.param || !strings.Contains(e.Message, c.want) {
 			t.Errorf("DecodeRequest(%s) = %v, want a DecodeError about %q with %q", c.in, err, c.param, c.want)
 		}

@@ -8,9 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/metier-run/metier/internal/config"
-	"github.com/metier-run/metier/internal/fault"
 	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/llm/codec"
 	"github.com/metier-run/metier/internal/wire"
 )
 
@@ -23,39 +22,16 @@ type Request struct {
 	IncludeUsage bool
 }
 
-// DecodeError is a request that is not of the format. Param names the member;
-// Detail is the code of the limit that it breaks, if it is one.
-type DecodeError struct{ Param, Detail, Message string }
-
-// Bounds limit what a request may hold, in messages, tools, and bytes of the
-// model's name: small JSON can become many objects.
-type Bounds struct{ Messages, Tools, Model int }
-
-// NewBounds are those of the limits table.
-func NewBounds(limits config.Values) Bounds {
-	return Bounds{
-		Messages: limits.Int(config.RequestMessages), Tools: limits.Int(config.RequestTools), Model: limits.Int(config.RequestModel),
-	}
-}
-
-// Error is the text.
-func (e *DecodeError) Error() string { return e.Message }
-
-// Fault is the error as doors answer it.
-func (e *DecodeError) Fault() *fault.Error {
-	return &fault.Error{Code: fault.Invalid, Message: e.Message, Param: e.Param, Detail: e.Detail, Err: e}
-}
-
 // DecodeRequest reads a request body. Values are slices of body, which must not
 // change afterwards. Members of other hosts' extensions stay in Rest, where
 // [Request.Take] finds them. With full, messages are decoded for a provider of
-// another dialect. The error is a [*DecodeError].
-func DecodeRequest(body []byte, bounds Bounds, full bool) (*Request, error) {
+// another dialect. The error is a [*codec.Error].
+func DecodeRequest(body []byte, bounds codec.Bounds, full bool) (*Request, error) {
 	if err := wire.Check(body); err != nil {
-		return nil, &DecodeError{Message: "the body is not valid JSON: " + err.Error()}
+		return nil, &codec.Error{Message: "the body is not valid JSON: " + err.Error()}
 	}
 	if jsontext.Value(body).Kind() != '{' {
-		return nil, &DecodeError{Message: "the body must be a JSON object with the members model and messages"}
+		return nil, &codec.Error{Message: "the body must be a JSON object with the members model and messages"}
 	}
 	r := &Request{Request: &llm.Request{Dialect: llm.OpenAIChat}}
 	for c := wire.Object(body); c.Next(); {
@@ -64,41 +40,34 @@ func DecodeRequest(body []byte, bounds Bounds, full bool) (*Request, error) {
 		}
 	}
 	if r.Model == "" {
-		return nil, &DecodeError{Param: "model", Message: `"model" is missing: name one that GET /v1/models lists`}
+		return nil, &codec.Error{Param: "model", Message: `"model" is missing: name one that GET /v1/models lists`}
 	}
 	if len(r.Messages) == 0 {
-		return nil, &DecodeError{Param: "messages", Message: `"messages" is missing or empty: give at least one message`}
+		return nil, &codec.Error{Param: "messages", Message: `"messages" is missing or empty: give at least one message`}
 	}
 	return r, nil
 }
 
-func (r *Request) member(c *wire.Cursor, bounds Bounds, full bool) error {
-	name, err := memberName(c.Name)
+func (r *Request) member(c *wire.Cursor, bounds codec.Bounds, full bool) error {
+	name, err := codec.Name(c.Name, known())
 	if err != nil {
 		return err
 	}
 	value := c.Value
 	switch name {
 	case "messages":
-		r.Messages, err = decodeMessages(value, bounds.Messages, full)
+		r.Messages, err = decodeMessages(value, bounds, full)
 		value = nil
 	case "tools":
 		if wire.IsNull(value) {
 			break
 		}
-		r.Tools, err = decodeTools(value, bounds.Tools)
+		r.Tools, err = decodeTools(value, bounds)
 		value = nil
 	case "model":
-		text, ok := wire.String(value)
-		if !ok {
-			err = &DecodeError{Param: name, Message: `"model" must be a string`}
-		}
-		if len(text) > bounds.Model {
-			err = &DecodeError{Param: name, Detail: "model_name_too_long", Message: fmt.Sprintf(`"model" has %d bytes: the limit is %d`, len(text), bounds.Model)}
-		}
-		r.Model = text
+		r.Model, err = bounds.ModelName(value)
 	case "stream":
-		r.Stream, err = boolean(name, value)
+		r.Stream, err = codec.Boolean(name, value, false)
 	case "stream_options":
 		r.IncludeUsage = string(wire.Member(value, "include_usage")) == "true"
 	case "n":
@@ -111,23 +80,12 @@ func (r *Request) member(c *wire.Cursor, bounds Bounds, full bool) error {
 	return err
 }
 
-// memberName is a member's name without escapes. Names that only differ in case
-// from one that the host reads are refused: some upstreams take them for it, and
-// the host has checked another value (a key's models, for one).
-func memberName(raw []byte) (string, error) {
-	name, ok := wire.Unquote(raw)
-	if !ok {
-		return "", &DecodeError{Message: fmt.Sprintf("the member %q has a name that is not valid JSON", raw)}
-	}
-	for _, known := range []string{
+// known are the members that the host reads.
+func known() []string {
+	return []string{
 		"model", "messages", "tools", "tool_choice", "stream", "stream_options", "n", "max_tokens", "max_completion_tokens",
 		"response_format", "skills", "skills_discovery", "multi_agent", "user", "safety_identifier",
-	} {
-		if known != name && strings.EqualFold(known, name) {
-			return "", &DecodeError{Param: name, Message: fmt.Sprintf("%q is not a member of the format: write %q", name, known)}
-		}
 	}
-	return name, nil
 }
 
 // setOption takes a setting that other dialects have too, and reports whether it could. A
@@ -165,7 +123,7 @@ func setOption(o *llm.Options, name string, v jsontext.Value) bool {
 		}
 		return err == nil
 	case "parallel_tool_calls":
-		on, err := boolean(name, v)
+		on, err := codec.Boolean(name, v, false)
 		if err == nil && !wire.IsNull(v) {
 			o.Parallel = &on
 		}
@@ -214,57 +172,47 @@ func setFormat(o *llm.Options, v jsontext.Value) bool {
 	return o.Structured || kind == "text"
 }
 
-func boolean(name string, v jsontext.Value) (bool, error) {
-	switch {
-	case string(v) == "true":
-		return true, nil
-	case string(v) == "false" || wire.IsNull(v):
-		return false, nil
-	}
-	return false, &DecodeError{Param: name, Message: fmt.Sprintf("%q must be true or false", name)}
-}
-
 func integer(name string, v jsontext.Value) (int, error) {
 	if wire.IsNull(v) {
 		return 0, nil
 	}
 	n, err := strconv.Atoi(string(v))
 	if err != nil || n < 1 {
-		return 0, &DecodeError{Param: name, Message: fmt.Sprintf("%q must be a whole number from 1 on", name)}
+		return 0, &codec.Error{Param: name, Message: fmt.Sprintf("%q must be a whole number from 1 on", name)}
 	}
 	return n, nil
 }
 
-func decodeMessages(v jsontext.Value, most int, full bool) ([]llm.Message, error) {
+func decodeMessages(v jsontext.Value, bounds codec.Bounds, full bool) ([]llm.Message, error) {
 	if v.Kind() != '[' {
-		return nil, &DecodeError{Param: "messages", Message: `"messages" must be an array of message objects`}
+		return nil, &codec.Error{Param: "messages", Message: `"messages" must be an array of message objects`}
 	}
 	var messages []llm.Message
 	for c := wire.Array(v); c.Next(); {
 		at := "messages[" + strconv.Itoa(len(messages)) + "]"
-		if len(messages) == most {
-			return nil, &DecodeError{Param: "messages", Detail: "too_many_messages", Message: fmt.Sprintf("the request has more than %d messages", most)}
+		if len(messages) == bounds.Messages {
+			return nil, bounds.TooManyMessages()
 		}
 		if c.Value.Kind() != '{' {
-			return nil, &DecodeError{Param: at, Message: at + " must be an object with role and content"}
+			return nil, &codec.Error{Param: at, Message: at + " must be an object with role and content"}
 		}
 		m := decodeMessage(c.Value, full)
 		if m.Role == "" {
-			return nil, &DecodeError{Param: at + ".role", Message: at + " has no role"}
+			return nil, &codec.Error{Param: at + ".role", Message: at + " has no role"}
 		}
 		messages = append(messages, m)
 	}
 	return messages, nil
 }
 
-func decodeTools(v jsontext.Value, most int) ([]llm.Declaration, error) {
+func decodeTools(v jsontext.Value, bounds codec.Bounds) ([]llm.Declaration, error) {
 	if v.Kind() != '[' {
-		return nil, &DecodeError{Param: "tools", Message: `"tools" must be an array`}
+		return nil, &codec.Error{Param: "tools", Message: `"tools" must be an array`}
 	}
 	var tools []llm.Declaration
 	for c := wire.Array(v); c.Next(); {
-		if len(tools) == most {
-			return nil, &DecodeError{Param: "tools", Detail: "too_many_tools", Message: fmt.Sprintf("the request has more than %d tools", most)}
+		if len(tools) == bounds.Tools {
+			return nil, bounds.TooManyTools()
 		}
 		d := llm.Declaration{Raw: llm.Raw{Dialect: llm.OpenAIChat, Bytes: c.Value}, Special: wire.Member(c.Value, "function") == nil}
 		// Custom tools have their definition under another member.
@@ -297,17 +245,6 @@ func decodeChoice(v jsontext.Value) (mode llm.ChoiceMode, function string) {
 		return llm.ChoiceNamed, name
 	}
 	return llm.ChoiceOther, ""
-}
-
-// Take removes a member from Rest and returns its value, or nil.
-func (r *Request) Take(name string) jsontext.Value {
-	for i, m := range r.Rest {
-		if m.Name == name {
-			r.Rest = append(r.Rest[:i:i], r.Rest[i+1:]...)
-			return m.Value
-		}
-	}
-	return nil
 }
 
 // encodeRequest is the body for an upstream: the client's members in their

@@ -15,7 +15,7 @@ import (
 
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/gateway"
-	"github.com/metier-run/metier/internal/llm/anthropic"
+	"github.com/metier-run/metier/internal/llm/codec"
 	"github.com/metier-run/metier/internal/server"
 )
 
@@ -31,7 +31,7 @@ type Options struct {
 type Door struct {
 	options   Options
 	keepAlive time.Duration
-	bounds    anthropic.Bounds
+	bounds    codec.Bounds
 }
 
 var _ server.Door = (*Door)(nil)
@@ -40,7 +40,7 @@ var _ server.Door = (*Door)(nil)
 func New(o Options) *Door {
 	return &Door{
 		options: o, keepAlive: o.Limits.Duration(config.KeepAlive),
-		bounds: anthropic.NewBounds(o.Limits),
+		bounds: codec.NewBounds(o.Limits),
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/metier-run/metier/internal/fault"
@@ -63,16 +62,11 @@ func (d *Door) decode(r *http.Request) (*request, error) {
 		Request: req.Request, Header: server.Passing(anthropic.PassHeader(r.Header), r.Header), EndUser: endUser(req),
 		Expand: anthropic.Expand, Files: files,
 	}
-	if in.Skills, err = skillNames(req.Take("skills"), r.Header); err != nil {
+	selected, err := server.Select(req.Take, r.Header)
+	if err != nil {
 		return nil, err
 	}
-	if in.Discovery, err = flag("skills_discovery", req.Take("skills_discovery")); err != nil {
-		return nil, err
-	}
-	// Delegation comes with children; narrowing it to nothing is already true.
-	if _, err = flag("multi_agent", req.Take("multi_agent")); err != nil {
-		return nil, err
-	}
+	in.Skills, in.Discovery = selected.Skills, selected.Discovery
 	out := &request{Request: req, in: in}
 	if warning != "" {
 		out.warnings = append(out.warnings, warning)
@@ -138,28 +132,6 @@ func shows(req *anthropic.Request) bool {
 		return kind != "" && kind != "disabled" && display != "omitted"
 	}
 	return false
-}
-
-// skillNames joins the body's list and the header's.
-func skillNames(v jsontext.Value, header http.Header) ([]string, error) {
-	var names []string
-	if !wire.IsNull(v) {
-		if err := json.Unmarshal(v, &names); err != nil {
-			return nil, invalid("skills", `"skills" must be an array of skill names, for example ["pdf"]`)
-		}
-	}
-	return append(names, server.SkillsIn(header)...), nil
-}
-
-func flag(name string, v jsontext.Value) (*bool, error) {
-	if wire.IsNull(v) {
-		return nil, nil
-	}
-	on := string(v) == "true"
-	if !on && string(v) != "false" {
-		return nil, invalid(name, fmt.Sprintf("%q must be true or false", name))
-	}
-	return &on, nil
 }
 
 func invalid(param, message string) error {

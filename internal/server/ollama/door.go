@@ -15,13 +15,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/fault"
 	"github.com/metier-run/metier/internal/gateway"
 	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/llm/codec"
 	"github.com/metier-run/metier/internal/llm/ollama"
 	"github.com/metier-run/metier/internal/server"
 	"github.com/metier-run/metier/internal/turn"
@@ -42,14 +40,14 @@ type Options struct {
 type Door struct {
 	options   Options
 	keepAlive time.Duration
-	bounds    ollama.Bounds
+	bounds    codec.Bounds
 }
 
 var _ server.Door = (*Door)(nil)
 
 // New makes the door.
 func New(o Options) *Door {
-	return &Door{options: o, keepAlive: o.Limits.Duration(config.KeepAlive), bounds: ollama.NewBounds(o.Limits)}
+	return &Door{options: o, keepAlive: o.Limits.Duration(config.KeepAlive), bounds: codec.NewBounds(o.Limits)}
 }
 
 // prefix is for clients that are given a base URL of their own.
@@ -165,33 +163,16 @@ func (d *Door) decode(r *http.Request, body []byte) (*ollama.Request, gateway.Re
 		Request: req.Request, Header: server.Passing(ollama.PassHeader(r.Header), r.Header),
 		Expand: ollama.Expand, Files: files, Nameless: true,
 	}
-	if v := req.Take("skills"); !wire.IsNull(v) && json.Unmarshal(v, &in.Skills) != nil {
-		return nil, in, invalid("skills", `"skills" must be an array of skill names, for example ["pdf"]`)
-	}
-	in.Skills = append(in.Skills, server.SkillsIn(r.Header)...)
-	if in.Discovery, err = flag("skills_discovery", req.Take("skills_discovery")); err != nil {
+	selected, err := server.Select(req.Take, r.Header)
+	if err != nil {
 		return nil, in, err
 	}
-	// Delegation comes with children; narrowing it to nothing is already true.
-	if _, err = flag("multi_agent", req.Take("multi_agent")); err != nil {
-		return nil, in, err
-	}
+	in.Skills, in.Discovery = selected.Skills, selected.Discovery
 	return req, in, nil
 }
 
 // files are those that a message holds.
 func files(m llm.Message) []llm.Attachment { return llm.Attachments(ollama.Expand(m)) }
-
-func flag(name string, v jsontext.Value) (*bool, error) {
-	if wire.IsNull(v) {
-		return nil, nil
-	}
-	on := string(v) == "true"
-	if !on && string(v) != "false" {
-		return nil, invalid(name, `"`+name+`" must be true or false`)
-	}
-	return &on, nil
-}
 
 func invalid(param, message string) error {
 	return &fault.Error{Code: fault.Invalid, Param: param, Message: message}

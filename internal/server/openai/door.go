@@ -14,13 +14,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/fault"
 	"github.com/metier-run/metier/internal/gateway"
 	"github.com/metier-run/metier/internal/llm"
+	"github.com/metier-run/metier/internal/llm/codec"
 	"github.com/metier-run/metier/internal/llm/openai"
 	"github.com/metier-run/metier/internal/server"
 	"github.com/metier-run/metier/internal/turn"
@@ -39,7 +37,7 @@ type Options struct {
 type Door struct {
 	options   Options
 	keepAlive time.Duration
-	bounds    openai.Bounds
+	bounds    codec.Bounds
 }
 
 var _ server.Door = (*Door)(nil)
@@ -48,7 +46,7 @@ var _ server.Door = (*Door)(nil)
 func New(o Options) *Door {
 	return &Door{
 		options: o, keepAlive: o.Limits.Duration(config.KeepAlive),
-		bounds: openai.NewBounds(o.Limits),
+		bounds: codec.NewBounds(o.Limits),
 	}
 }
 
@@ -106,16 +104,11 @@ func (d *Door) decode(r *http.Request) (*openai.Request, gateway.Request, error)
 		return nil, gateway.Request{}, err
 	}
 	in := gateway.Request{Request: req.Request, Header: server.Passing(openai.PassHeader(r.Header), r.Header), EndUser: endUser(req), Expand: openai.Expand, Files: openai.Attachments}
-	if in.Skills, err = skillNames(req.Take("skills"), r.Header); err != nil {
+	selected, err := server.Select(req.Take, r.Header)
+	if err != nil {
 		return nil, in, err
 	}
-	if in.Discovery, err = flag("skills_discovery", req.Take("skills_discovery")); err != nil {
-		return nil, in, err
-	}
-	// Delegation comes with children; narrowing it to nothing is already true.
-	if _, err = flag("multi_agent", req.Take("multi_agent")); err != nil {
-		return nil, in, err
-	}
+	in.Skills, in.Discovery = selected.Skills, selected.Discovery
 	return req, in, nil
 }
 
@@ -129,28 +122,6 @@ func endUser(req *openai.Request) string {
 		}
 	}
 	return ""
-}
-
-// skillNames joins the body's list and the header's.
-func skillNames(v jsontext.Value, header http.Header) ([]string, error) {
-	var names []string
-	if !wire.IsNull(v) {
-		if err := json.Unmarshal(v, &names); err != nil {
-			return nil, &openai.DecodeError{Param: "skills", Message: `"skills" must be an array of skill names, for example ["pdf"]`}
-		}
-	}
-	return append(names, server.SkillsIn(header)...), nil
-}
-
-func flag(name string, v jsontext.Value) (*bool, error) {
-	if wire.IsNull(v) {
-		return nil, nil
-	}
-	on := string(v) == "true"
-	if !on && string(v) != "false" {
-		return nil, &openai.DecodeError{Param: name, Message: `"` + name + `" must be true or false`}
-	}
-	return &on, nil
 }
 
 func (d *Door) stream(w http.ResponseWriter, r *http.Request, t *gateway.Turn, e *encoder) {

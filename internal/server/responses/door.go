@@ -21,6 +21,7 @@ import (
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/continuity"
 	"github.com/metier-run/metier/internal/gateway"
+	"github.com/metier-run/metier/internal/llm/codec"
 	"github.com/metier-run/metier/internal/llm/openai"
 	"github.com/metier-run/metier/internal/server"
 )
@@ -47,7 +48,7 @@ type Door struct {
 	options   Options
 	store     Store
 	keepAlive time.Duration
-	bounds    openai.Bounds
+	bounds    codec.Bounds
 	work      *background
 	sockets   *sockets
 }
@@ -58,7 +59,7 @@ var _ server.Door = (*Door)(nil)
 func New(o Options) *Door {
 	d := &Door{
 		options: o, store: o.Store, keepAlive: o.Limits.Duration(config.KeepAlive),
-		bounds: openai.NewBounds(o.Limits), work: newBackground(o.Limits), sockets: newSockets(),
+		bounds: codec.NewBounds(o.Limits), work: newBackground(o.Limits), sockets: newSockets(),
 	}
 	if d.store == nil {
 		d.store = newMemory(o.Limits, o.Now)

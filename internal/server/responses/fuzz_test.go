@@ -8,7 +8,7 @@ import (
 
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/llm"
-	"github.com/metier-run/metier/internal/llm/openai"
+	"github.com/metier-run/metier/internal/llm/codec"
 	"github.com/metier-run/metier/internal/turn"
 	"github.com/metier-run/metier/internal/wire"
 )
@@ -29,7 +29,7 @@ func seeds(f *testing.F) {
 func FuzzRequest(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
-		bounds := openai.NewBounds(config.Values{})
+		bounds := codec.NewBounds(config.Values{})
 		req, err := decode(body, bounds)
 		if err != nil {
 			return

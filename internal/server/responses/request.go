@@ -11,6 +11,7 @@ import (
 
 	"github.com/metier-run/metier/internal/fault"
 	"github.com/metier-run/metier/internal/gateway"
+	"github.com/metier-run/metier/internal/llm/codec"
 	"github.com/metier-run/metier/internal/llm/openai"
 	"github.com/metier-run/metier/internal/server"
 	"github.com/metier-run/metier/internal/wire"
@@ -38,7 +39,7 @@ type request struct {
 }
 
 // decode reads a body. The error is the client's.
-func decode(body []byte, bounds openai.Bounds) (*request, error) {
+func decode(body []byte, bounds codec.Bounds) (*request, error) {
 	if err := wire.Check(body); err != nil {
 		return nil, invalid("", "the body is not valid JSON: %v", err)
 	}
@@ -186,7 +187,7 @@ func boolean(name string, v jsontext.Value) (bool, error) {
 
 // compose makes the request for the gateway: a Chat Completions request of the
 // conversation's items. With full, messages are decoded for a provider of another dialect.
-func (r *request) compose(items []jsontext.Value, header http.Header, bounds openai.Bounds, full bool) (gateway.Request, error) {
+func (r *request) compose(items []jsontext.Value, header http.Header, bounds codec.Bounds, full bool) (gateway.Request, error) {
 	instructions, _ := wire.String(r.said["instructions"])
 	c := newConversation(instructions, &r.tools)
 	for i, item := range items {

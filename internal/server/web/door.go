@@ -18,7 +18,7 @@ import (
 	"github.com/metier-run/metier/internal/access"
 	"github.com/metier-run/metier/internal/config"
 	"github.com/metier-run/metier/internal/gateway"
-	"github.com/metier-run/metier/internal/llm/openai"
+	"github.com/metier-run/metier/internal/llm/codec"
 	"github.com/metier-run/metier/internal/server"
 	"github.com/metier-run/metier/internal/workspace/artifact"
 	"github.com/metier-run/metier/skill"
@@ -42,7 +42,7 @@ type Options struct {
 type Door struct {
 	options   Options
 	keepAlive time.Duration
-	bounds    openai.Bounds
+	bounds    codec.Bounds
 }
 
 var _ server.Door = (*Door)(nil)
@@ -51,7 +51,7 @@ var _ server.Door = (*Door)(nil)
 func New(o Options) *Door {
 	return &Door{
 		options: o, keepAlive: o.Limits.Duration(config.KeepAlive),
-		bounds: openai.NewBounds(o.Limits),
+		bounds: codec.NewBounds(o.Limits),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/metier-run/metier/internal/gateway"
+	"github.com/metier-run/metier/internal/llm/codec"
 	"github.com/metier-run/metier/internal/llm/openai"
 	"github.com/metier-run/metier/internal/server"
 	"github.com/metier-run/metier/internal/wire"
@@ -156,7 +157,7 @@ func (r *request) warnings() []string {
 // compose makes the request for the gateway: the client's own bytes of messages and
 // tools, as a Chat Completions request has them. With full, messages are decoded for a
 // provider of another dialect.
-func (r *request) compose(model string, header http.Header, bounds openai.Bounds, full bool) (gateway.Request, error) {
+func (r *request) compose(model string, header http.Header, bounds codec.Bounds, full bool) (gateway.Request, error) {
 	messages, err := withImages(r.messages)
 	if err != nil {
 		return gateway.Request{}, err
