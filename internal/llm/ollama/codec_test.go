@@ -102,6 +102,38 @@ func TestAdds(t *testing.T) {
 	}
 }
 
+// TestLostIDs: a result whose id no call has is of a call that lost its own, by name or in
+// order; where calls have ids it answers none of them.
+func TestLostIDs(t *testing.T) {
+	const results = `{"role":"tool","tool_call_id":"y","tool_name":"g","content":""},{"role":"tool","tool_call_id":"x","content":""},{"role":"tool","tool_call_id":"z","content":""}`
+	for calls, want := range map[string][]string{
+		`{"function":{"name":"f"}},{"function":{"name":"g"}}`:                   {"call_0_1", "call_0_0", "z"},
+		`{"id":"a","function":{"name":"f"}},{"id":"b","function":{"name":"g"}}`: {"y", "x", "z"},
+		`{"id":"x","function":{"name":"f"}},{"function":{"name":"h"}}`:          {"call_0_1", "x", "z"},
+	} {
+		var got []string
+		for _, m := range decode(t, `{"model":"m","messages":[{"role":"assistant","tool_calls":[`+calls+`]},`+results+`]}`, false).Messages[1:] {
+			got = append(got, m.CallID)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", calls, diff)
+		}
+	}
+}
+
+// TestEffort: only the wish for no thinking is carried, and what is not is named.
+func TestEffort(t *testing.T) {
+	for effort, want := range map[string][2]string{
+		"": {}, "none": {"false"}, "minimal": {"", `the setting "effort"`}, "high": {"", `the setting "effort"`},
+	} {
+		r := &llm.Request{Dialect: llm.OpenAIChat, Model: "m", Options: llm.Options{Effort: effort}}
+		think := string(wire.Member(encodeRequest(r), "think"))
+		if got := [2]string{think, strings.Join((&Provider{}).Lost(r), "")}; got != want {
+			t.Errorf("%q: %q, want %q", effort, got, want)
+		}
+	}
+}
+
 func foreign() *llm.Request {
 	half, forty, seed, no := 0.5, 40, int64(7), false
 	return &llm.Request{
@@ -141,10 +173,12 @@ func TestEncodeForeignRequest(t *testing.T) {
 func TestDecodeOptions(t *testing.T) {
 	for in, want := range map[string]string{
 		`"options":{"temperature":0.5,"top_p":0.5,"top_k":4,"seed":7,"num_predict":9,"stop":"a","repeat_penalty":1,"presence_penalty":0,"frequency_penalty":0}`: `{"max_tokens":9,"temperature":0.5,"top_p":0.5,"top_k":4,"seed":7,"stop":["a"],"frequency_penalty":0,"presence_penalty":0,"repeat_penalty":1}`,
-		`"options":{"num_predict":-1,"stop":["a","b"]}`: `{"stop":["a","b"]}`,
-		`"format":"json","think":true`:                  `{"structured":true,"effort":"medium"}`,
-		`"format":{"type":"object"},"think":false`:      `{"structured":true,"schema":{"type":"object"},"effort":"none"}`,
-		`"think":"high","keep_alive":-1`:                `{"effort":"high"}`,
+		`"options":{"num_predict":-1,"stop":["a","b"]}`:                                      `{"stop":["a","b"]}`,
+		`"format":"json","think":true`:                                                       `{"structured":true,"effort":"medium"}`,
+		`"format":{"type":"object"},"think":false`:                                           `{"structured":true,"schema":{"type":"object"},"effort":"none"}`,
+		`"think":"high","keep_alive":-1`:                                                     `{"effort":"high"}`,
+		`"options":{"temperature":null,"stop":null,"num_ctx":null},"format":"","think":null`: `{}`,
+		`"options":null,"format":null`:                                                       `{}`,
 	} {
 		r := decode(t, `{"model":"m","messages":[{"role":"user","content":"x"}],`+in+`}`, true)
 		got, err := json.Marshal(r.Options)
@@ -155,7 +189,7 @@ func TestDecodeOptions(t *testing.T) {
 			t.Errorf("%s: lost %q", in, lost)
 		}
 	}
-	for _, odd := range []string{`"options":{"num_ctx":1}`, `"think":"much"`, `"options":{"stop":[1]}`, `"later":1`} {
+	for _, odd := range []string{`"options":{"num_ctx":1}`, `"think":"much"`, `"options":{"stop":[1]}`, `"options":[1]`, `"format":"xml"`, `"later":1`} {
 		if lost := decode(t, `{"model":"m",`+odd+`}`, true).Lost(llm.Carry{}); len(lost) != 1 {
 			t.Errorf("%s: lost %q", odd, lost)
 		}

@@ -270,6 +270,9 @@ func AppendCall(dst []byte, index int, c llm.Call) []byte {
 	return append(dst, '}')
 }
 
+// noEffort is the wish that a model does not think.
+const noEffort = "none"
+
 // neutralMembers are the members of a request of another dialect.
 func neutralMembers(r *llm.Request) []llm.Member {
 	o := r.Options
@@ -284,8 +287,8 @@ func neutralMembers(r *llm.Request) []llm.Member {
 		members = append(members, llm.Member{Name: "format", Value: jsontext.Value(`"json"`)})
 	}
 	// A model that cannot think refuses to be asked for it, and one that can does so
-	// unasked: only the wish that it does not is carried.
-	if o.Effort == "none" {
+	// unasked: only the wish that it does not is carried, see [Provider.Lost].
+	if o.Effort == noEffort {
 		members = append(members, llm.Member{Name: "think", Value: jsontext.Value("false")})
 	}
 	return members

@@ -29,7 +29,7 @@ func decodeMessages(v jsontext.Value, bounds codec.Bounds, full bool) ([]llm.Mes
 		return nil, &codec.Error{Param: "messages", Message: `"messages" must be an array of message objects`}
 	}
 	var messages []llm.Message
-	var open []llm.Call // of the last assistant's calls, those without a result
+	var open []waiting
 	for c := wire.Array(v); c.Next(); {
 		n := len(messages)
 		at := "messages[" + strconv.Itoa(n) + "]"
@@ -47,8 +47,7 @@ func decodeMessages(v jsontext.Value, bounds codec.Bounds, full bool) ([]llm.Mes
 		switch m.Role {
 		case llm.Assistant:
 			// Its calls are always read: results, which have no ids, are theirs.
-			m.Calls = callsOf(c.Value, n)
-			open = slices.Clone(m.Calls)
+			m.Calls, open = callsOf(c.Value, n)
 		case llm.Tool:
 			m.CallID, open = answered(c.Value, open)
 		}
@@ -60,17 +59,25 @@ func decodeMessages(v jsontext.Value, bounds codec.Bounds, full bool) ([]llm.Mes
 	return messages, nil
 }
 
-// callsOf are the calls of the n-th message. One without an id is named by its place.
-func callsOf(v jsontext.Value, n int) []llm.Call {
-	var calls []llm.Call
+// waiting is a call of the last assistant's that has no result yet. One that came without
+// an id is named by its place.
+type waiting struct {
+	id, name string
+	placed   bool
+}
+
+// callsOf are the calls of the n-th message, which all wait for their results.
+func callsOf(v jsontext.Value, n int) (calls []llm.Call, open []waiting) {
 	for c := wire.Array(wire.Member(v, "tool_calls")); c.Next(); {
 		call := callOf(c.Value)
-		if call.ID == "" {
+		placed := call.ID == ""
+		if placed {
 			call.ID = fmt.Sprintf("call_%d_%d", n, len(calls))
 		}
 		calls = append(calls, call)
+		open = append(open, waiting{call.ID, call.Name, placed})
 	}
-	return calls
+	return calls, open
 }
 
 func callOf(v jsontext.Value) llm.Call {
@@ -88,24 +95,23 @@ func callOf(v jsontext.Value) llm.Call {
 }
 
 // answered finds the call that a result answers, by its id, else the first of its name,
-// else the first, and returns the calls that are left.
-func answered(v jsontext.Value, open []llm.Call) (id string, left []llm.Call) {
+// else the first, and returns the calls that are left. An id that no call has stands for
+// one that lost its own on the way: ollama-python's types drop them.
+func answered(v jsontext.Value, open []waiting) (id string, left []waiting) {
 	id, _ = wire.String(wire.Member(v, "tool_call_id"))
 	name, _ := wire.String(wire.Member(v, "tool_name"))
-	i := slices.IndexFunc(open, func(c llm.Call) bool { return id != "" && c.ID == id })
-	if i < 0 && id != "" {
-		return id, open
-	}
+	fits := func(w waiting) bool { return id == "" || w.placed }
+	i := slices.IndexFunc(open, func(w waiting) bool { return id != "" && w.id == id })
 	if i < 0 && name != "" {
-		i = slices.IndexFunc(open, func(c llm.Call) bool { return c.Name == name })
-	}
-	if i < 0 && len(open) > 0 {
-		i = 0
+		i = slices.IndexFunc(open, func(w waiting) bool { return fits(w) && w.name == name })
 	}
 	if i < 0 {
-		return "", nil
+		i = slices.IndexFunc(open, fits)
 	}
-	return open[i].ID, slices.Delete(slices.Clone(open), i, i+1)
+	if i < 0 {
+		return id, open
+	}
+	return open[i].id, slices.Delete(slices.Clone(open), i, i+1)
 }
 
 // partsOf is the content of a message.

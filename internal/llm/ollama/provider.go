@@ -83,7 +83,11 @@ func (p *Provider) Lost(r *llm.Request) []string {
 	if r.Dialect == llm.Ollama {
 		return nil
 	}
-	lost := r.Lost(llm.Carry{Parts: []llm.PartKind{llm.Image, llm.Reasoning}, NoOptions: []string{"choice", "parallel", "choices"}})
+	none := []string{"choice", "parallel", "choices"}
+	if r.Options.Effort != noEffort {
+		none = append(none, "effort")
+	}
+	lost := r.Lost(llm.Carry{Parts: []llm.PartKind{llm.Image, llm.Reasoning}, NoOptions: none})
 	for _, m := range r.Messages {
 		linked := func(part llm.Part) bool { return part.Kind == llm.Image && part.Media != nil && part.Media.Data == "" }
 		if slices.ContainsFunc(m.Parts, linked) {

@@ -78,7 +78,7 @@ func (r *Request) member(c *wire.Cursor, bounds codec.Bounds, full bool) error {
 	case "options":
 		m.Neutral = setOptions(&r.Options, c.Value)
 	case "format":
-		setFormat(&r.Options, c.Value)
+		m.Neutral = setFormat(&r.Options, c.Value)
 	case "think":
 		m.Neutral = setThink(&r.Options, c.Value)
 	case "keep_alive":
@@ -100,10 +100,13 @@ func known() []string {
 // setOptions takes the settings that other dialects have too, and reports whether those
 // were all.
 func setOptions(o *llm.Options, v jsontext.Value) bool {
+	if v.Kind() != '{' {
+		return wire.IsNull(v)
+	}
 	all := true
 	for c := wire.Object(v); c.Next(); {
 		name, _ := wire.Unquote(c.Name)
-		all = setOption(o, name, c.Value) && all
+		all = (wire.IsNull(c.Value) || setOption(o, name, c.Value)) && all
 	}
 	return all
 }
@@ -162,13 +165,16 @@ func setFloat(to **float64, v jsontext.Value) bool {
 	return err == nil
 }
 
-func setFormat(o *llm.Options, v jsontext.Value) {
-	if text, _ := wire.String(v); text == "json" {
+func setFormat(o *llm.Options, v jsontext.Value) bool {
+	switch text, ok := wire.String(v); {
+	case text == "json":
 		o.Structured = true
-	}
-	if v.Kind() == '{' {
+	case v.Kind() == '{':
 		o.Structured, o.Schema = true, v
+	default:
+		return wire.IsNull(v) || ok && text == "" // as clients write that they say nothing
 	}
+	return true
 }
 
 func setThink(o *llm.Options, v jsontext.Value) bool {
@@ -176,7 +182,7 @@ func setThink(o *llm.Options, v jsontext.Value) bool {
 	case string(v) == "true":
 		o.Effort = "medium"
 	case string(v) == "false":
-		o.Effort = "none"
+		o.Effort = noEffort
 	case slices.Contains([]string{"low", "medium", "high"}, level):
 		o.Effort = level
 	default:
